@@ -47,8 +47,10 @@ project_names() {
   return "$missing"
 }
 
+# Words, names of the project, and the terms that docs/style.md replaces by those of Kubernetes.
 spelling() {
   require_programs codespell:codespell
   project_names || return
+  (ensure_tools ours terms) && "$(tool ours terms)" || return
   git ls-files --cached --others --exclude-standard -z | xargs -0 codespell
 }

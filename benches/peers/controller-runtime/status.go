@@ -45,7 +45,7 @@ func judge(app *MyApp, live *appsv1.Deployment, trouble string) judgement {
 	current := untouched || s.ObservedGeneration >= live.Generation
 	if current && s.Replicas == want && s.UpdatedReplicas == want && s.ReadyReplicas == want {
 		if want == 0 {
-			return judgement{phase: phaseScaledToZero, reason: "ScaledToZero", message: "no pods are asked for, and none run", ready: true}
+			return judgement{phase: phaseScaledToZero, reason: "ScaledToZero", message: "scaled to zero: no pods are requested, and none run", ready: true}
 		}
 		return judgement{phase: phaseRunning, reason: "Running", message: counts, ready: true}
 	}

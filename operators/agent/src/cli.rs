@@ -1,46 +1,20 @@
-//! Arguments: a verb, and its flags.
+//! Arguments: parsed by `agent-protocol`, and checked where that needs what only the agent knows.
 
 use std::ffi::OsString;
-use std::fmt;
 use std::net::IpAddr;
 use std::path::PathBuf;
-use std::str::FromStr;
+use std::process::ExitCode;
 use std::time::Duration;
 
-use lexopt::{Arg, Parser, ValueExt};
+use agent_protocol::{AgentExit, Command, EtcdRun, EtcdWait, Expect, MemberArgs};
 
-use self::stop::{Stop, wrong};
-use crate::dns;
-use crate::keeper::Keep;
-use crate::limits::Planned;
-use crate::plan::{Expect, Subject};
-use crate::postgres::Verb;
-use crate::url::PeerUrl;
+use crate::etcd::dns;
+use crate::etcd::limits::Planned;
+use crate::etcd::plan::MemberIdentity;
+use crate::etcd::url::PeerUrl;
+use crate::failure::Failure;
 
-mod flags;
-mod help;
-mod help_postgres;
-mod help_upgrade;
-mod postgres;
-mod postgres_flags;
-mod stop;
-mod upgrade;
-
-#[derive(Debug)]
-pub(crate) enum Command {
-    /// Help, or the version.
-    Say(String),
-    Install {
-        directory: PathBuf,
-        passwd: Option<PathBuf>,
-    },
-    EtcdWait(WaitOptions),
-    EtcdRun(RunOptions),
-    EtcdKeep(Keep),
-    Postgres(Verb),
-}
-
-/// What both verbs about a member are told of it.
+/// The member that the commands for etcd are about.
 #[derive(Debug)]
 pub(crate) struct MemberOptions {
     pub(crate) name: String,
@@ -53,11 +27,27 @@ pub(crate) struct MemberOptions {
 }
 
 impl MemberOptions {
-    pub(crate) fn subject(&self) -> Subject<'_> {
-        Subject { name: &self.name, url: &self.url, data_dir: &self.data_dir }
+    fn new(member: MemberArgs) -> Result<Self, Stop> {
+        if member.expect == Expect::Variable {
+            return Err(Stop::usage(format!("--expect {}: the pod lacks that variable", Expect::Variable)));
+        }
+        let peers_url = member.peers_url.map(|url| url.parse()).transpose();
+        Ok(Self {
+            name: member.name,
+            url: member.peer_url.parse().map_err(|why| Stop::usage(format!("--peer-url: {why}")))?,
+            data_dir: member.data_dir,
+            expect: member.expect,
+            peers_url: peers_url.map_err(|why| Stop::usage(format!("--peers-url: {why}")))?,
+            own_addresses: dns::own_addresses(&std::env::var("POD_IP").unwrap_or_default()).map_err(Stop::usage)?,
+        })
+    }
+
+    pub(crate) fn subject(&self) -> MemberIdentity<'_> {
+        MemberIdentity { name: &self.name, url: &self.url, data_dir: &self.data_dir }
     }
 }
 
+/// What `etcd-wait` works with.
 #[derive(Debug)]
 pub(crate) struct WaitOptions {
     pub(crate) member: MemberOptions,
@@ -65,6 +55,14 @@ pub(crate) struct WaitOptions {
     pub(crate) install: Option<PathBuf>,
 }
 
+impl WaitOptions {
+    pub(crate) fn new(options: EtcdWait) -> Result<Self, Stop> {
+        let dns_timeout = Some(*options.dns_timeout).filter(|timeout| !timeout.is_zero());
+        Ok(Self { member: MemberOptions::new(options.member)?, dns_timeout, install: options.install })
+    }
+}
+
+/// What `etcd-run` works with.
 #[derive(Debug)]
 pub(crate) struct RunOptions {
     pub(crate) member: MemberOptions,
@@ -74,186 +72,66 @@ pub(crate) struct RunOptions {
     pub(crate) command: Vec<OsString>,
 }
 
-/// An error is a sentence for whoever wrote the command line.
-pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, String> {
-    let mut parser = Parser::from_iter(arguments);
-    let first = parser.next().map_err(|error| format!("agent: {error}"))?;
-    let verb = match first {
-        Some(Arg::Value(verb)) => verb.to_string_lossy().into_owned(),
-        Some(Arg::Short('h') | Arg::Long("help")) => return Ok(Command::Say(help::AGENT.into())),
-        Some(Arg::Short('V') | Arg::Long("version")) => {
-            return Ok(Command::Say(concat!("agent ", env!("CARGO_PKG_VERSION")).into()));
-        }
-        Some(other) => return Err(format!("agent: {}; agent --help lists the verbs", other.unexpected())),
-        None => return Err("agent: there is no verb; agent --help lists them".into()),
-    };
-    let (outcome, help) = match verb.as_str() {
-        "install" => (install(&mut parser), help::INSTALL),
-        "etcd-wait" => (etcd_wait(&mut parser), help::ETCD_WAIT),
-        "etcd-run" => (etcd_run(&mut parser), help::ETCD_RUN),
-        "etcd-keep" => (etcd_keep(&mut parser), help::ETCD_KEEP),
-        other => match postgres::parse(other, &mut parser) {
-            Some((outcome, help)) => (outcome.map(Command::Postgres), help),
-            None => return Err(format!("agent: there is no verb {verb}; agent --help lists them")),
-        },
-    };
-    match outcome {
-        Ok(command) => Ok(command),
-        Err(Stop::Help) => Ok(Command::Say(help.into())),
-        Err(Stop::Wrong(why)) => Err(format!("agent {verb}: {why}; agent {verb} --help lists its flags")),
+impl RunOptions {
+    pub(crate) fn new(options: EtcdRun) -> Result<Self, Stop> {
+        let EtcdRun { state, member, reserve, volume_port, quota, snapshot_count, command } = options;
+        let limits = Planned { reserve, quota, snapshot_count };
+        let command = command.into_iter().map(OsString::from).collect();
+        Ok(Self { member: MemberOptions::new(member)?, state, limits, volume_port, command })
     }
 }
 
-fn install(parser: &mut Parser) -> Result<Command, Stop> {
-    let (mut directory, mut passwd) = (None, None);
-    while let Some(argument) = parser.next()? {
-        match argument {
-            Arg::Short('h') | Arg::Long("help") => return Err(Stop::Help),
-            Arg::Long("passwd") => passwd = Some(parser.value()?.into()),
-            Arg::Value(value) if directory.is_none() => directory = Some(value.into()),
-            other => return Err(other.unexpected().into()),
-        }
-    }
-    let Some(directory) = directory else { return wrong("there is no directory") };
-    Ok(Command::Install { directory, passwd })
+/// Why the agent ends before its command is done.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// Help, the version, or what is wrong with the arguments.
+    Arguments(clap::Error),
+    Failed(Failure),
 }
 
-fn etcd_wait(parser: &mut Parser) -> Result<Command, Stop> {
-    let mut flags = MemberFlags::default();
-    let mut dns_timeout = None;
-    let mut install = None;
-    while let Some(argument) = parser.next()? {
-        match argument {
-            Arg::Long("dns-timeout") => {
-                let seconds: u64 = value(parser, "--dns-timeout")?;
-                // A day is for ever here, and some numbers of seconds no clock can count.
-                dns_timeout = (seconds > 0).then(|| Duration::from_secs(seconds.min(86_400)));
+impl From<Failure> for Stop {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+impl Stop {
+    fn usage(why: impl std::fmt::Display) -> Self {
+        Self::Arguments(Command::error(why))
+    }
+
+    /// Reports it where it is looked for. What is wrong with the arguments is one line: it is all that a kubelet shows of the log.
+    pub(crate) fn report(&self) -> ExitCode {
+        match self {
+            Self::Failed(failure) => failure.report(),
+            Self::Arguments(error) if !error.use_stderr() => {
+                // Nobody reads it if it cannot be printed.
+                let _ = error.print();
+                ExitCode::SUCCESS
             }
-            Arg::Long("install") => install = Some(parser.value()?.into()),
-            Arg::Long(flag) => {
-                let flag = flag.to_owned();
-                flags.take(&flag, parser)?;
+            Self::Arguments(error) => {
+                let command = std::env::args().nth(1).filter(|command| !command.starts_with('-'));
+                eprintln!("{}", sentence(error, command.as_deref()));
+                ExitCode::from(AgentExit::Usage as u8)
             }
-            Arg::Short('h') => return Err(Stop::Help),
-            other => return Err(other.unexpected().into()),
         }
     }
-    Ok(Command::EtcdWait(WaitOptions { member: flags.complete()?, dns_timeout, install }))
 }
 
-fn etcd_run(parser: &mut Parser) -> Result<Command, Stop> {
-    let mut flags = MemberFlags::default();
-    let (mut state, mut limits, mut volume_port) = (None, Planned::default(), None);
-    let mut command = Vec::new();
-    while let Some(argument) = parser.next()? {
-        match argument {
-            Arg::Long("state") => state = Some(PathBuf::from(parser.value()?)),
-            Arg::Long("reserve") => limits.reserve = Some(value(parser, "--reserve")?),
-            Arg::Long("quota") => limits.quota = Some(value(parser, "--quota")?),
-            Arg::Long("snapshot-count") => limits.snapshot_count = Some(value(parser, "--snapshot-count")?),
-            Arg::Long("volume-port") => volume_port = Some(value(parser, "--volume-port")?),
-            Arg::Long(flag) => {
-                let flag = flag.to_owned();
-                flags.take(&flag, parser)?;
-            }
-            Arg::Short('h') => return Err(Stop::Help),
-            Arg::Value(program) => {
-                command.push(program);
-                command.extend(parser.raw_args()?);
-            }
-            other => return Err(other.unexpected().into()),
-        }
+/// The first paragraph of what `clap` says, and where there is more.
+fn sentence(error: &clap::Error, command: Option<&str>) -> String {
+    let agent = command.map_or_else(|| "agent".to_owned(), |command| format!("agent {command}"));
+    if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        return format!("{agent}: there is no command; agent --help lists them");
     }
-    let member = flags.complete()?;
-    match state {
-        None => wrong("--state is missing"),
-        Some(_) if command.is_empty() => wrong("there is no command after --"),
-        Some(state) => Ok(Command::EtcdRun(RunOptions { member, state, limits, volume_port, command })),
-    }
-}
-
-fn etcd_keep(parser: &mut Parser) -> Result<Command, Stop> {
-    let (mut data_dir, mut reserve, mut beside, mut release, mut volume_port) = (None, None, None, false, None);
-    while let Some(argument) = parser.next()? {
-        match argument {
-            Arg::Short('h') | Arg::Long("help") => return Err(Stop::Help),
-            Arg::Long("data-dir") => data_dir = Some(parser.value()?.into()),
-            Arg::Long("reserve") => reserve = Some(value(parser, "--reserve")?),
-            Arg::Long("beside") => beside = Some(value(parser, "--beside")?),
-            Arg::Long("release") => release = true,
-            Arg::Long("volume-port") => volume_port = Some(value(parser, "--volume-port")?),
-            other => return Err(other.unexpected().into()),
-        }
-    }
-    Ok(Command::EtcdKeep(Keep {
-        data_dir: given(data_dir, "--data-dir")?,
-        reserve: given(reserve, "--reserve")?,
-        beside: given(beside, "--beside")?,
-        release,
-        volume_port,
-    }))
-}
-
-#[derive(Default)]
-struct MemberFlags {
-    name: Option<String>,
-    url: Option<PeerUrl>,
-    data_dir: Option<PathBuf>,
-    expect: Option<Expect>,
-    peers_url: Option<PeerUrl>,
-}
-
-impl MemberFlags {
-    fn take(&mut self, flag: &str, parser: &mut Parser) -> Result<(), Stop> {
-        match flag {
-            "help" => return Err(Stop::Help),
-            "name" => self.name = Some(value(parser, "--name")?),
-            "peer-url" => self.url = Some(value(parser, "--peer-url")?),
-            "data-dir" => self.data_dir = Some(parser.value()?.into()),
-            "expect" => self.expect = Some(value(parser, "--expect")?),
-            "peers-url" => self.peers_url = Some(value(parser, "--peers-url")?),
-            _ => return wrong(format!("there is no flag --{flag}")),
-        }
-        Ok(())
-    }
-
-    fn complete(self) -> Result<MemberOptions, Stop> {
-        let expect = given(self.expect, "--expect")?;
-        if expect == Expect::Join && self.peers_url.is_none() {
-            return wrong("--expect join needs --peers-url: it says whom to ask");
-        }
-        Ok(MemberOptions {
-            name: given(self.name, "--name")?,
-            url: given(self.url, "--peer-url")?,
-            data_dir: given(self.data_dir, "--data-dir")?,
-            expect,
-            peers_url: self.peers_url,
-            own_addresses: dns::own_addresses(&std::env::var("POD_IP").unwrap_or_default()).or_else(wrong)?,
-        })
-    }
-}
-
-fn given<T>(value: Option<T>, flag: &str) -> Result<T, Stop> {
-    value.map_or_else(|| wrong(format!("{flag} is missing")), Ok)
-}
-
-fn value<T: FromStr<Err: fmt::Display>>(parser: &mut Parser, flag: &str) -> Result<T, Stop> {
-    let text = parser.value()?.string()?;
-    text.parse().or_else(|error| wrong(format!("{flag} {text}: {error}")))
-}
-
-impl FromStr for Expect {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "new" => Ok(Self::New),
-            "join" => Ok(Self::Join),
-            // Of a pod without the annotation that is to say it, which somebody has taken off.
-            "data" | "" => Ok(Self::Data),
-            _ => Err("it must be new, join or data"),
-        }
-    }
+    let text = error.to_string();
+    let first = text.split("\n\n").next().unwrap_or_default();
+    let lines: Vec<&str> = first.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let why = lines.join(" ");
+    format!(
+        "{agent}: {}; agent --help lists the commands, and agent COMMAND --help their flags",
+        why.trim_start_matches("error: ")
+    )
 }
 
 #[cfg(test)]

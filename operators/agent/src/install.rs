@@ -18,7 +18,7 @@ pub(crate) fn install(directory: &Path) -> Result<(), Failure> {
 fn copy(directory: &Path) -> io::Result<()> {
     let new = directory.join(".agent.new");
     fs::copy(std::env::current_exe()?, &new)?;
-    // Whoever runs it may be another user than who installs it.
+    // The containers that run it may have another user than the one that installs it.
     fs::set_permissions(&new, Permissions::from_mode(0o755))?;
     // By a rename, since an executable that runs cannot be written to, and half of one must never be seen.
     fs::rename(new, directory.join("agent"))

@@ -5,38 +5,24 @@
 //! directory just before etcd starts. A member that has forgotten what it acknowledged must not vote, so etcd is not
 //! started over an empty directory that held data before (`DataMissing`).
 //!
-//! For PostgreSQL it does what wants the engine's own programs: see `postgres.rs`.
+//! For PostgreSQL it does what takes the engine's own programs: see `postgres.rs`.
+//!
+//! Which commands there are, with their arguments, results and failures, `agent-protocol` says: the operators use the same types.
 //!
 //! | file | what is in it |
 //! |---|---|
-//! | `postgres.rs` | all about PostgreSQL; the rest is about etcd, or about both |
-//! | `plan.rs` | every decision, pure |
-//! | `members.rs` | the member list that etcd serves, and `--initial-cluster` made of it; pure |
-//! | `data.rs` | is there data, and has etcd run in this pod before |
-//! | `limits.rs`, `reserve.rs` | what etcd may take of its volume; what is held back there |
-//! | `keeper.rs` | what runs beside etcd, and takes the reserve back |
-//! | `dns.rs`, `peers.rs` | the resolver; `GET /members` |
-//! | `etcd_wait.rs`, `etcd_run.rs`, `install.rs` | one verb each |
-//! | `cli.rs`, `url.rs`, `progress.rs`, `failure.rs` | arguments; URLs; what is said meanwhile, and in the end |
+//! | `etcd.rs`, `postgres.rs` | the commands for members of etcd clusters, and those for PostgreSQL |
+//! | `install.rs` | the command that copies the agent |
+//! | `cli.rs` | arguments, as far as only the agent can check them; what is wrong with them |
+//! | `progress.rs`, `failure.rs` | what is reported during a wait; how a command fails |
 
 mod cli;
-mod data;
-mod dns;
-mod etcd_run;
-mod etcd_wait;
+mod etcd;
 mod failure;
-mod identity;
 mod install;
-mod keeper;
-mod limits;
-mod members;
-mod peers;
-mod plan;
 mod postgres;
 mod progress;
-mod reserve;
-mod url;
-mod volume_port;
+mod termination_message;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -44,34 +30,43 @@ use std::sync::atomic::AtomicBool;
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use cli::Command;
+use agent_protocol::Command;
+use cli::{RunOptions, Stop, WaitOptions};
 
 fn main() -> ExitCode {
     end_at_once_when_told();
-    let outcome = match cli::parse(std::env::args_os()) {
-        Ok(Command::Say(text)) => {
-            println!("{text}");
-            Ok(())
-        }
-        Ok(Command::Install { directory, passwd }) => {
-            install::install(&directory).and_then(|()| passwd.as_deref().map_or(Ok(()), postgres::prepare::passwd))
-        }
-        Ok(Command::EtcdWait(options)) => etcd_wait::wait(&options),
-        Ok(Command::EtcdRun(options)) => etcd_run::run(&options),
-        Ok(Command::EtcdKeep(options)) => {
-            keeper::run(&options);
-            Ok(())
-        }
-        Ok(Command::Postgres(verb)) => postgres::run(&verb),
-        Err(sentence) => {
-            eprintln!("{sentence}");
-            return ExitCode::from(2);
-        }
-    };
-    match outcome {
+    let parsed = Command::parse(std::env::args_os()).map_err(Stop::Arguments);
+    match parsed.and_then(perform) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failure.report(),
+        Err(stop) => stop.report(),
     }
+}
+
+fn perform(command: Command) -> Result<(), Stop> {
+    match command {
+        Command::Install(options) => {
+            install::install(&options.directory)?;
+            options.passwd.as_deref().map_or(Ok(()), postgres::data_dir::prepare::passwd)?;
+        }
+        Command::EtcdWait(options) => etcd::wait::wait(&WaitOptions::new(options)?)?,
+        Command::EtcdRun(options) => etcd::run::run(&RunOptions::new(options)?)?,
+        Command::EtcdKeep(options) => etcd::keeper::run(&options),
+        Command::PgRun(options) => return Err(postgres::data_dir::run::run(&options).into()),
+        // The kubelet asks for nothing but the exit code.
+        Command::PgReady(options) => postgres::data_dir::run::ready(&options)?,
+        Command::PgPrepare(options) => postgres::report(&postgres::data_dir::prepare::prepare(&options)?),
+        Command::PgDump(options) => postgres::report(&postgres::backup::dump::dump(&options)?),
+        Command::PgBasebackup(options) => postgres::report(&postgres::backup::base_backup::base_backup(&options)?),
+        Command::PgVerify(options) => postgres::report(&postgres::restore::verify::verify(&options)?),
+        Command::PgRestore(options) => postgres::report(&postgres::restore::command::restore(&options)?),
+        Command::PgInit(options) => postgres::report(&postgres::client::init::init(&options)?),
+        Command::PgPrune(options) => postgres::report(&postgres::backup::prune::prune(&options)?),
+        Command::PgUpgrade(options) => postgres::report(&postgres::upgrade::command::upgrade(&options)?),
+        Command::PgSurvey(options) => postgres::report(&postgres::upgrade::survey::survey(&options)?),
+        Command::PgFinish(options) => postgres::report(&postgres::upgrade::finish::finish(&options)?),
+        Command::PgVersion(options) => postgres::report(&postgres::data_dir::version::version(&options)?),
+    }
+    Ok(())
 }
 
 /// The kernel drops SIGTERM and SIGINT that process 1 has no handler for, and in a container this is process 1.

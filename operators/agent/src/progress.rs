@@ -3,26 +3,26 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-const REMINDER: Duration = Duration::from_secs(30);
+const HEARTBEAT: Duration = Duration::from_secs(30);
 
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
-pub(crate) struct Progress {
+pub(crate) struct WaitLogger {
     goal: String,
     /// Why it is not so yet; empty before that is known.
     state: String,
     since: Instant,
-    said: Instant,
+    logged: Instant,
 }
 
-impl Progress {
+impl WaitLogger {
     /// Says what is waited for from now on.
-    pub(crate) fn towards(goal: String) -> Self {
+    pub(crate) fn new(goal: String) -> Self {
         eprintln!("waiting until {goal}");
         let now = Instant::now();
-        Self { goal, state: String::new(), since: now, said: now }
+        Self { goal, state: String::new(), since: now, logged: now }
     }
 
     pub(crate) fn since(&self) -> Instant {
@@ -30,12 +30,12 @@ impl Progress {
     }
 
     /// Says why the wait goes on, if it is another reason than before or has not been said for long.
-    pub(crate) fn still(&mut self, state: &str) {
+    pub(crate) fn update(&mut self, state: &str) {
         if state != self.state {
             state.clone_into(&mut self.state);
-            self.say();
+            self.log();
         }
-        self.remind();
+        self.heartbeat();
     }
 
     /// Says that the wait is over.
@@ -43,15 +43,15 @@ impl Progress {
         eprintln!("{what} (after {:.1} s)", self.since.elapsed().as_secs_f32());
     }
 
-    pub(crate) fn remind(&mut self) {
-        if self.said.elapsed() >= REMINDER {
-            self.say();
+    pub(crate) fn heartbeat(&mut self) {
+        if self.logged.elapsed() >= HEARTBEAT {
+            self.log();
         }
     }
 
     /// How long nothing needs to be said.
-    pub(crate) fn silence(&self) -> Duration {
-        REMINDER.saturating_sub(self.said.elapsed())
+    pub(crate) fn until_heartbeat(&self) -> Duration {
+        HEARTBEAT.saturating_sub(self.logged.elapsed())
     }
 
     /// Sleeps: shortly at first, since most waits are short.
@@ -59,10 +59,10 @@ impl Progress {
         thread::sleep(pause(self.since.elapsed()));
     }
 
-    fn say(&mut self) {
+    fn log(&mut self) {
         let reason = if self.state.is_empty() { "no answer so far" } else { &self.state };
         eprintln!("still waiting until {} ({:.0} s): {reason}", self.goal, self.since.elapsed().as_secs_f32());
-        self.said = Instant::now();
+        self.logged = Instant::now();
     }
 }
 

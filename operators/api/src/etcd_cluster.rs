@@ -72,31 +72,33 @@ pub const DEFAULT_VERSION: &str = "3.6.16";
     "!has(self.storage) || !has(self.pod) || !has(self.pod.persistentVolumeClaimSpec) || \
      !(has(self.storage.size) || has(self.storage.storageClassName) || self.storage.?ephemeral.orValue(false))"
 ).message(
-    "spec.storage and spec.pod.persistentVolumeClaimSpec both say what volumes to make: give one of them (storage.onDelete \
-     may stand beside either)"
+    "spec.storage and spec.pod.persistentVolumeClaimSpec both define the volumes: set one of them (storage.onDelete \
+     is allowed with either)"
 ))]
 #[x_kube(validation = Rule::new(
     "self.?storage.?ephemeral.orValue(false) == oldSelf.?storage.?ephemeral.orValue(false)"
-).message("spec.storage.ephemeral cannot be changed: members would lose their data; make a new cluster"))]
+).message("spec.storage.ephemeral cannot be changed: members would lose their data; create a new cluster"))]
 #[x_kube(validation = Rule::new(unchanged(class_of)).message(
     "the StorageClass of the members' volumes (storage.storageClassName, or storageClassName of \
-     pod.persistentVolumeClaimSpec) cannot be changed, named later or taken away: members keep their volumes; make a \
-     new cluster"
+     pod.persistentVolumeClaimSpec) cannot be changed, added or removed: members keep their volumes; create a new \
+     cluster"
 ))]
 #[x_kube(validation = Rule::new(CLAIM_STAYS).message(
-    "spec.pod.persistentVolumeClaimSpec cannot be taken away, unless spec.storage.size takes its place with at least \
-     its storage request, and it has the access mode ReadWriteOnce, and neither volumeName nor selector: members keep their volumes"
+    "spec.pod.persistentVolumeClaimSpec cannot be removed, unless spec.storage.size replaces it with at least its \
+     storage request, and it has the access mode ReadWriteOnce and neither volumeName nor selector: members keep \
+     their volumes"
 ))]
 #[x_kube(validation = Rule::new(CLAIM_COMES).message(
-    "spec.pod.persistentVolumeClaimSpec cannot be added later, unless it takes the place of spec.storage.size with the \
-     access mode ReadWriteOnce, and without volumeName and selector: members keep the volumes that they have; let those grow by \
-     spec.storage.size, or make a new cluster"
+    "spec.pod.persistentVolumeClaimSpec cannot be added later, unless it replaces spec.storage.size with the access \
+     mode ReadWriteOnce and without volumeName and selector: members keep their volumes; expand those with \
+     spec.storage.size, or create a new cluster"
 ))]
 #[x_kube(validation = Rule::new(unchanged(domain_of))
-    .message("spec.pod.ClusterDomain cannot be changed: members are known by their names; make a new cluster"))]
+    .message("spec.pod.ClusterDomain cannot be changed: members are identified by their DNS names; create a new \
+        cluster"))]
 #[x_kube(validation = Rule::new(options::ONCE).message(
-    "an option of etcd is given twice, in spec.options or spec.quota and as a variable in spec.pod.etcdEnv: etcd would \
-     not start; give it once"
+    "an etcd option is set twice, in spec.options or spec.quota and as a variable in spec.pod.etcdEnv: etcd would \
+     not start; set it once"
 ))]
 pub struct EtcdClusterSpec {
     /// Number of members, 1 to 7. An even number tolerates no more failures than the odd number below it.
@@ -108,7 +110,7 @@ pub struct EtcdClusterSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64))]
     #[x_kube(validation = Rule::new(VERSION).message(
-        "version must be a version of etcd in full, such as 3.6.16, v3.6.16 or 3.7.0-rc.0"
+        "version must be a full etcd version, such as 3.6.16, v3.6.16 or 3.7.0-rc.0"
     ))]
     pub version: Option<String>,
 
@@ -143,7 +145,7 @@ pub struct EtcdClusterSpec {
     #[schemars(extend("maxProperties" = 32, "additionalProperties" = { "type": "string", "maxLength": 256 }))]
     #[x_kube(validation = Rule::new(options::KNOWN).message(options::KNOWN_MESSAGE))]
     #[x_kube(validation = Rule::new("self.all(k, self[k].matches('^[!-~]+$'))").message(
-        "an option's value must be 1 to 256 characters without blanks; leave an option out to have etcd's default"
+        "an option's value must be 1 to 256 characters without spaces; omit an option to use etcd's default"
     ))]
     #[x_kube(merge_strategy = MapMerge::Atomic)]
     pub options: BTreeMap<String, String>,

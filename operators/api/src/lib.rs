@@ -1,4 +1,4 @@
-//! The custom resources of multi-operator, as types: the API that clients depend on.
+//! Pure: the custom resources of multi-operator, as types: the API that clients depend on.
 //!
 //! Nothing here talks to a cluster. Doc comments become the descriptions in the CRDs, CEL rules become their
 //! validation; [`crds`] returns all definitions, ready to apply.

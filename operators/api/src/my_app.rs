@@ -61,29 +61,30 @@ pub use status::{MyAppStatus, Phase, ROUTE_ACCEPTED, RolledBack, SCALING_ACTIVE}
 )]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("!has(self.replicas) || !has(self.autoscaling)")
-    .message("replicas and autoscaling exclude each other: with autoscaling, leave replicas out"))]
+    .message("replicas and autoscaling are mutually exclusive: with autoscaling, omit replicas"))]
 #[x_kube(validation = Rule::new("!has(self.port) || !has(self.ports) || size(self.ports) == 0")
     .message("port is the short form of ports: set one of the two"))]
 #[x_kube(validation = Rule::new("!has(self.service) || has(self.port) || (has(self.ports) && size(self.ports) > 0)")
-    .message("service needs port or ports: without one there is no Service"))]
+    .message("service requires port or ports: without a port there is no Service"))]
 #[x_kube(validation = Rule::new(
     "!has(self.route) || has(self.port) || (has(self.ports) && self.ports.exists(p, !has(p.protocol) || p.protocol != 'UDP'))"
-).message("route needs port, or a TCP port among ports: requests go to the first one"))]
+).message("route requires port, or a TCP port in ports: requests go to the first one"))]
 #[x_kube(validation = Rule::new("!has(self.automountToken) || !self.automountToken || has(self.serviceAccountName)").message(
-    "automountToken needs serviceAccountName: name the service account (it may be default) whose token pods get"
+    "automountToken requires serviceAccountName: name the service account (it may be default) whose token the pods \
+     mount"
 ))]
 #[x_kube(validation = Rule::new(
     "!has(self.preStop) || !has(self.preStop.sleep) \
      || self.preStop.sleep.seconds <= self.?terminationGracePeriodSeconds.orValue(30)"
-).message("preStop.sleep.seconds must not be above terminationGracePeriodSeconds (30 by default)"))]
+).message("preStop.sleep.seconds must not exceed terminationGracePeriodSeconds (30 by default)"))]
 #[x_kube(validation = Rule::new(files::DISTINCT)
-    .message("files, scratch and persistentVolumeClaims must not have a mountPath in common"))]
+    .message("files, scratch and persistentVolumeClaims must not share a mountPath"))]
 #[x_kube(validation = Rule::new(files::TOKENS_NAMED).message(
-    "files with a serviceAccountToken need serviceAccountName: name the service account (it may be default)"
+    "files with a serviceAccountToken require serviceAccountName: name the service account (it may be default)"
 ))]
 #[x_kube(validation = Rule::new(
     "self.?progressDeadlineSeconds.orValue(600) > self.?minReadySeconds.orValue(0)"
-).message("progressDeadlineSeconds (600 by default) must be above minReadySeconds"))]
+).message("progressDeadlineSeconds (600 by default) must be greater than minReadySeconds"))]
 pub struct MyAppSpec {
     /// Image to run, such as `nginx:1.25` or `name@sha256:<64 hex digits>`.
     #[schemars(length(min = 1, max = 512))]

@@ -13,8 +13,8 @@ mod bootstrap;
 mod credentials;
 mod deletion;
 mod engine;
-mod later;
 mod reason;
+mod reserved;
 mod scheduling;
 mod service;
 mod status;
@@ -36,9 +36,9 @@ pub use deletion::{
     ACCEPT_FINAL_SNAPSHOT, ADOPT, Deletion, DeletionPolicy, FINAL_SNAPSHOT, OnSnapshotFailure, SKIP_FINAL_SNAPSHOT,
 };
 pub use engine::{DENIED_PARAMETERS, DENIED_PREFIXES, Engine, is_denied};
-use later::ADDED_BEFORE;
-pub use later::NotBuilt;
 pub use reason::{SampleDBEvent, SampleDBReason};
+use reserved::ALREADY_SET;
+pub use reserved::Reserved;
 pub use scheduling::Scheduling;
 pub use service::{DEFAULT_PORT, DatabaseService, ServiceType};
 pub use status::{
@@ -90,20 +90,20 @@ pub const LONGEST_NAME: usize = 45;
 )]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new(storage::unchanged(&["storage", "storageClassName"], "''")).message(
-    "storage.storageClassName cannot be changed, named later or taken away: the database keeps its volume; make a new \
+    "storage.storageClassName cannot be changed, added or removed: the database keeps its volume; create a new \
      SampleDB with bootstrap.fromSnapshot"
 ))]
 #[x_kube(validation = Rule::new(backup::storage_keeps_class()).message(
-    "backup.storage.storageClassName cannot be changed, named later or taken away: snapshots keep their volume; name \
-     another volume with existingClaim"
+    "backup.storage.storageClassName cannot be changed, added or removed: snapshots keep their volume; name another \
+     PVC in existingClaim"
 ))]
 #[x_kube(validation = Rule::new(bootstrap::same_database()).message(
-    "bootstrap.database cannot be changed (unset, it is app): it was made when the SampleDB was; make a new SampleDB \
-     with bootstrap.fromSnapshot"
+    "bootstrap.database cannot be changed (default: app): the operator created the database with the SampleDB; \
+     create a new SampleDB with bootstrap.fromSnapshot"
 ))]
 #[x_kube(validation = Rule::new(bootstrap::same_source()).message(
-    "bootstrap.fromSnapshot cannot be changed, added or taken away: a database is filled once, when it is made; make a \
-     new SampleDB"
+    "bootstrap.fromSnapshot cannot be changed, added or removed: a database is filled once, at its creation; create \
+     a new SampleDB"
 ))]
 pub struct SampleDBSpec {
     /// PostgreSQL release and parameters.
@@ -113,7 +113,8 @@ pub struct SampleDBSpec {
     /// Number of PostgreSQL servers. Default: 1, the only supported value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(validation = Rule::new("self == 1").message(
-        "replicas other than 1 are not built yet, neither replicas to read from nor 0 to rest: leave it out or give 1"
+        "replicas other than 1 are not supported yet, neither read replicas nor 0 to hibernate: omit the field or \
+         set 1"
     ))]
     pub replicas: Option<i32>,
 
@@ -160,27 +161,29 @@ pub struct SampleDBSpec {
 
     /// Ordered schema migrations. Not supported yet: rejected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[x_kube(validation = Rule::new(ADDED_BEFORE).optional_old_self(true).message(
-        "spec.migrations is not built yet: leave it out; init.sqlFrom runs SQL once, in a new database"
+    #[x_kube(validation = Rule::new(ALREADY_SET).optional_old_self(true).message(
+        "spec.migrations is not supported yet: omit it; init.sqlFrom runs SQL once, in a new database"
     ))]
-    pub migrations: Option<NotBuilt>,
+    pub migrations: Option<Reserved>,
 
     /// Failover to another server. Not supported yet: rejected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[x_kube(validation = Rule::new(ADDED_BEFORE).optional_old_self(true).message(
-        "spec.failover is not built yet: leave it out; it comes with replicas, of which there is one now"
+    #[x_kube(validation = Rule::new(ALREADY_SET).optional_old_self(true).message(
+        "spec.failover is not supported yet: omit it; a database has one server"
     ))]
-    pub failover: Option<NotBuilt>,
+    pub failover: Option<Reserved>,
 
     /// Deliberate failures. Not supported yet: rejected.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[x_kube(validation = Rule::new("size(self) == 0").message("spec.drills are not built yet: leave the list out or empty"))]
-    pub drills: Vec<NotBuilt>,
+    #[x_kube(validation = Rule::new("size(self) == 0").message(
+        "spec.drills are not supported yet: omit the list or leave it empty"
+    ))]
+    pub drills: Vec<Reserved>,
 
     /// TLS between applications and the database. Not supported yet: rejected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[x_kube(validation = Rule::new(ADDED_BEFORE).optional_old_self(true).message(
-        "spec.tls is not built yet: leave it out; connections are not encrypted, so keep them within the cluster"
+    #[x_kube(validation = Rule::new(ALREADY_SET).optional_old_self(true).message(
+        "spec.tls is not supported yet: omit it; connections are not encrypted, so keep them within the cluster"
     ))]
-    pub tls: Option<NotBuilt>,
+    pub tls: Option<Reserved>,
 }

@@ -65,14 +65,14 @@ pub const LONGEST_SNAPSHOT_NAME: usize = 56;
 )]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new(unchanged_but_for_retention()).message(
-    "a SampleDBSnapshot cannot be changed, but for spec.retainUntil: make a new one"
+    "a SampleDBSnapshot cannot be changed except for spec.retainUntil: create a new one"
 ))]
 pub struct SampleDBSnapshotSpec {
     /// Name of the SampleDB in the same namespace.
     #[serde(rename = "sampleDB")]
     #[schemars(length(max = 63))]
     #[x_kube(validation = Rule::new("self.matches('^[a-z]([-a-z0-9]{0,43}[a-z0-9])?$')").message(
-        "spec.sampleDB must be the name of a SampleDB of the same namespace"
+        "spec.sampleDB must be the name of a SampleDB in the same namespace"
     ))]
     pub sample_db: String,
 
@@ -80,7 +80,7 @@ pub struct SampleDBSnapshotSpec {
     #[serde(default, rename = "sampleDBUID", skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64))]
     #[x_kube(validation = Rule::new("self.matches('^[-a-zA-Z0-9]+$')").message(
-        "spec.sampleDBUID must be the metadata.uid of a SampleDB; leave it out to take the one of that name"
+        "spec.sampleDBUID must be the metadata.uid of a SampleDB; omit it to use the SampleDB of that name"
     ))]
     pub sample_db_uid: Option<String>,
 

@@ -196,6 +196,16 @@ fn what_says_nothing_is_read_as_if_it_were_not_there() {
 }
 
 #[test]
+fn fields_of_earlier_definitions_are_ignored() {
+    let spec =
+        json!({ "storage": { "size": "2Gi", "autogrow": { "enabled": true } }, "upgrade": { "strategy": "InPlace" } });
+    let spec: SampleDBSpec = serde_json::from_value(spec).expect("a spec");
+    assert_eq!(serde_json::to_value(&spec).expect("JSON"), json!({ "storage": { "size": "2Gi" } }));
+    let strategy = &schema("SampleDB")["properties"]["spec"]["properties"]["upgrade"]["properties"]["strategy"];
+    assert_eq!(strategy["enum"], json!(["DumpRestore"]));
+}
+
+#[test]
 fn pods_are_asked_for_directly_in_the_spec() {
     let spec = json!({
         "resources": { "requests": { "cpu": "250m", "memory": 4_294_967_296_u64 } },

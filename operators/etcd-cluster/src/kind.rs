@@ -1,7 +1,7 @@
 //! The kind EtcdCluster, as the operator knows it.
 
 use runtime::plan::Kind;
-use runtime::views::{Custom, CustomKind};
+use runtime::projections::{Custom, CustomKind};
 
 /// The kind EtcdCluster.
 #[derive(Debug)]

@@ -13,25 +13,23 @@ use jiff::Timestamp;
 use kube::Client;
 use runtime::cache::{Cache, Store};
 use runtime::controller::Watches;
-use runtime::namespaces::Namespaces;
 use runtime::permissions::Permission;
-use runtime::views::{Claim, DisruptionBudget, Pod, Service};
 use runtime::{Error, Operator};
 
-mod by_name;
 pub mod etcd;
 mod kind;
-mod look;
 mod metrics;
-mod observe;
+pub mod observe;
 pub mod plan;
+mod preconditions;
 mod scope;
 
 pub use kind::{EtcdCluster, EtcdClusterKind};
 pub use scope::Scope;
 
-use by_name::ByName;
-use etcd::{EtcdClient, Live};
+use etcd::EtcdClient as _;
+use observe::Stores;
+use observe::live::LiveSystems;
 use plan::{EtcdAct, EtcdPlan, Observed};
 
 /// What the controller may do in each watched namespace.
@@ -68,17 +66,10 @@ pub struct Settings {
     pub agent_image: Arc<str>,
 }
 
-/// The stores that the operator reads, and etcd.
+/// The operator: the stores that it reads, and the live systems that it queries and changes.
 pub struct EtcdClusterOperator {
-    clusters: Arc<Store<EtcdCluster>>,
-    pods: Arc<Store<Pod>>,
-    claims: Arc<Store<Claim>>,
-    services: Arc<Store<Service>>,
-    budgets: Arc<Store<DisruptionBudget>>,
-    client: Client,
-    namespaces: Namespaces,
-    by_name: ByName,
-    etcd: Live,
+    stores: Stores,
+    live: LiveSystems,
     settings: Settings,
 }
 
@@ -89,18 +80,7 @@ impl EtcdClusterOperator {
     /// An operator over these caches.
     #[must_use]
     pub fn new(cache: &mut Cache, client: Client, settings: Settings) -> Self {
-        Self {
-            clusters: cache.store(),
-            pods: cache.store(),
-            claims: cache.store(),
-            services: cache.store(),
-            budgets: cache.store(),
-            namespaces: Namespaces::new(client.clone()),
-            by_name: ByName::new(client.clone()),
-            client,
-            etcd: Live::default(),
-            settings,
-        }
+        Self { stores: Stores::new(cache), live: LiveSystems::new(client), settings }
     }
 }
 
@@ -111,18 +91,19 @@ impl Operator for EtcdClusterOperator {
     type Act = EtcdAct;
 
     fn objects(&self) -> &Arc<Store<EtcdCluster>> {
-        &self.clusters
+        &self.stores.clusters
     }
 
     fn watch(&self, watches: &mut Watches) {
-        watches.children(&self.pods);
-        watches.children(&self.claims);
-        watches.children(&self.services);
-        watches.children(&self.budgets);
+        watches.children(&self.stores.pods);
+        watches.children(&self.stores.claims);
+        watches.children(&self.stores.services);
+        watches.children(&self.stores.budgets);
     }
 
     async fn observe(&self, cluster: &Arc<EtcdCluster>) -> Result<Observed, Error> {
-        let observed = self.look(cluster).await?;
+        let mut queries = self.live.queries(&cluster.meta.key);
+        let observed = observe::observe(&self.stores, &mut queries, &self.settings.agent_image, cluster).await?;
         metrics::tell(&observed);
         Ok(observed)
     }
@@ -133,11 +114,11 @@ impl Operator for EtcdClusterOperator {
 
     async fn act(&self, _: &Arc<EtcdCluster>, act: EtcdAct) -> Result<(), Error> {
         if let plan::Change::Remove { absent, staying, .. } = &act.change {
-            look::must_be_absent(&self.client, absent).await?;
-            look::must_stay(&self.client, staying).await?;
+            preconditions::must_be_absent(&self.live.client, absent).await?;
+            preconditions::must_stay(&self.live.client, staying).await?;
         }
         let change = act.change.clone();
-        match self.etcd.act(act).await {
+        match self.live.etcd.act(act).await {
             // etcd says when it will do so; asked again soon, and told in the status meanwhile.
             Err(Error::Transient { reason, message, .. })
                 if reason.is_one_of(&[EtcdClusterReason::WaitingForEtcd, EtcdClusterReason::LearnerNotInSync]) =>

@@ -1,11 +1,11 @@
-//! What to do about an EtcdCluster. Pure.
+//! Pure: what to do about an EtcdCluster.
 //!
 //! One step of [`membership`] a pass, and aside from it what stands beside the members (the Service of clients, the budget,
 //! the sizes of claims). Whatever the step, the status says how the cluster fares now.
 
 use jiff::Timestamp;
 use runtime::plan::Create;
-use runtime::views::{Pod, Running};
+use runtime::projections::{Claim, Pod, Running};
 
 mod act;
 mod adoption;
@@ -42,10 +42,10 @@ pub mod wish;
 
 pub use act::{Change, EtcdAct, EtcdPlan};
 pub use explanation::Explanation;
-pub use observed::{Alarm, Endpoint, Etcd, Member, Observed, Room, Stranger};
+pub use observed::{Alarm, Endpoint, Etcd, Member, Observed, Stranger};
 
 use membership::Step;
-use objects::Start;
+use objects::{RETIRED, Start};
 use roster::Roster;
 use wish::Wish;
 
@@ -103,6 +103,16 @@ pub fn next_trial(observed: &Observed, now: Timestamp) -> Option<(NextTrial, Opt
 #[must_use]
 pub fn may_be_asked(pod: &Pod) -> bool {
     !pod.meta.deleting && pod.running.as_ref().is_some_and(|running| !running.over)
+}
+
+/// Whether the plan may create a pod: there are fewer than the spec asks for, or a member is without its pod, also one of more
+/// members than the spec asks for. What pods run as has to be known before.
+#[must_use]
+pub fn may_create_pods(observed: &Observed) -> bool {
+    let live = observed.pods.iter().filter(|pod| !pod.meta.deleting).count();
+    let wanted = usize::try_from(observed.cluster.spec.size).unwrap_or(0);
+    let has_pod = |claim: &Claim| observed.pods.iter().any(|pod| pod.meta.key.name == claim.meta.key.name);
+    live < wanted || observed.claims.iter().any(|claim| !claim.labels.contains_key(RETIRED) && !has_pod(claim))
 }
 
 /// Whether it matters of which pods cluster DNS tells: one waits to be listed, its init step included, and no learner is in its

@@ -1,4 +1,4 @@
-//! How large what etcd keeps on a volume may become, by the size of the volume. Pure arithmetic, in bytes, without
+//! Pure: how large what etcd keeps on a volume may become, by the size of the volume. Pure arithmetic, in bytes, without
 //! dependencies: the operator plans with it, by what a claim asks for, and the agent, by what the file system has, so both
 //! come to the same. For people it is in docs/etcd-cluster.md.
 

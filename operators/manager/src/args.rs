@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::builder::Resettable;
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser};
 use etcd_cluster::Scope;
-use runtime::leader::LeaseName;
+use runtime::leader_election::LeaseName;
 use runtime::telemetry::{LogFormat, parse_filter};
 
 use crate::compat::{self, Asked, Note};
@@ -227,7 +227,7 @@ fn namespace(text: &str) -> Result<String, String> {
 
 fn object_name(text: &str) -> Result<String, String> {
     let name = text.trim();
-    if runtime::plan::names::is_dns_subdomain(name) {
+    if runtime::names::is_dns_subdomain(name) {
         return Ok(name.to_owned());
     }
     Err("a name is made of a-z, 0-9, - and ., at most 253 long, beginning and ending with a letter or digit".to_owned())

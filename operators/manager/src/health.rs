@@ -3,8 +3,8 @@
 use std::sync::{Arc, OnceLock};
 
 use runtime::cache;
-use runtime::plan::crd::{Crd, sentence};
-use runtime::plan::sight;
+use runtime::cache::watch_health;
+use runtime::crd::schema::{Crd, sentence};
 
 use crate::server::{Check, Health, State};
 
@@ -35,7 +35,7 @@ impl Health for Watches {
             let state = match health.failing() {
                 _ if !health.tried() => State::Failed { why: "listing".to_owned(), blocks_readiness: true },
                 failing if failing.is_empty() => State::Ok,
-                failing => State::Failed { why: sight::sentence(&failing), blocks_readiness: false },
+                failing => State::Failed { why: watch_health::sentence(&failing), blocks_readiness: false },
             };
             Check { name: format!("watch-{}", health.kind().plural), state }
         };

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use kube::Client;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
-use runtime::leader::{Elector, Fence, Held, identity};
+use runtime::leader_election::{Fence, Held, LeaderElector, identity};
 use runtime::outage::Outages;
 use runtime::{client, metrics, telemetry};
 use tokio::signal::unix::{SignalKind, signal};
@@ -55,9 +55,9 @@ async fn run(args: Args) -> Result<(), Failure> {
     tracing::info!(version = env!("CARGO_PKG_VERSION"), %lease, identity, "starting");
 
     let recorder = record_metrics()?;
-    let elector = || Elector::new(client.clone(), lease.clone(), identity.clone(), outages.clone());
+    let elector = || LeaderElector::new(client.clone(), lease.clone(), identity.clone(), outages.clone());
     let elector = (!args.no_leader_election).then(elector);
-    let fence = elector.as_ref().map_or_else(Fence::open, Elector::fence);
+    let fence = elector.as_ref().map_or_else(Fence::open, LeaderElector::fence);
     tokio::spawn(outages.clone().probe(client.clone()));
     let leading = Leading { lease: lease.clone(), fence, outages };
     let (health, background) = (Arc::new(health::Watches::default()), CancellationToken::new());
@@ -116,7 +116,7 @@ fn unbindable(address: SocketAddr, error: &std::io::Error) -> Failure {
 }
 
 /// Waits for leadership, works while it lasts, drains, and gives the Lease back.
-async fn lead(elector: Option<Elector>, leader: Leader, stop: &CancellationToken) -> Result<(), Failure> {
+async fn lead(elector: Option<LeaderElector>, leader: Leader, stop: &CancellationToken) -> Result<(), Failure> {
     let Some(mut elector) = elector else {
         drained(leader.work(stop.clone()), stop).await;
         return Ok(());

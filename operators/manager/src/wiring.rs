@@ -5,16 +5,14 @@ use std::sync::Arc;
 
 use etcd_cluster::EtcdClusterOperator;
 use kube::Client;
-use runtime::Operator;
 use runtime::cache::{Cache, Health};
 use runtime::controller::{Controller, Settings};
-use runtime::crd;
 use runtime::events::{self, Publisher};
-use runtime::foreign::ForeignLeases;
-use runtime::leader::{Fence, LeaseName};
+use runtime::leader_election::{Fence, ForeignLeases, LeaseName};
 use runtime::outage::Outages;
 use runtime::own_pod::OwnPod;
 use runtime::plan::Key;
+use runtime::{Operator, crd};
 use sample_db::{SampleDBOperator, SnapshotOperator};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -27,7 +25,7 @@ use crate::{agent_image, own_pod};
 const OPERATORS: [(&str, Wire); 5] = [
     (my_app::MyAppOperator::NAME, |cache, shared| {
         let operator = my_app::MyAppOperator::new(cache).with_limit(shared.pod_overrides);
-        shared.tie(operator.asking(shared.client.clone()))
+        shared.tie(operator.with_client(shared.client.clone()))
     }),
     (sample::SampleOperator::NAME, |cache, shared| shared.tie(sample::SampleOperator::new(cache))),
     (SampleDBOperator::NAME, |cache, shared| {

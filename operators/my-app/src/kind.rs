@@ -1,7 +1,7 @@
 //! The kind, as the runtime reads it.
 
 use runtime::plan::Kind;
-use runtime::views::{Custom, CustomKind};
+use runtime::projections::{Custom, CustomKind};
 
 /// The kind MyApp.
 #[derive(Debug)]

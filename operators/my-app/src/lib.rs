@@ -1,10 +1,10 @@
 //! The operator of MyApp: a stateless application as a Deployment.
 //!
-//! A MyApp's Deployment bears its name. `port` or `ports` adds a Service, `disruptionBudget` a PodDisruptionBudget,
-//! `autoscaling` a HorizontalPodAutoscaler, `route` an HTTPRoute or an Ingress; taking the field away takes the object away.
-//! How pods are replaced is the Deployment's own business, by `strategy`. What keeps pods from serving (an image that cannot be
-//! pulled, a crash, a quota) is read from the Deployment and from the pods in trouble, and told in the MyApp's conditions.
-//! Deletion is left to garbage collection, so there is no finalizer.
+//! A MyApp's Deployment has its name. `port` or `ports` adds a Service, `disruptionBudget` a PodDisruptionBudget,
+//! `autoscaling` a HorizontalPodAutoscaler, `route` an HTTPRoute or an Ingress; removing the field deletes the object.
+//! The Deployment's own controller replaces pods, by `strategy`. The operator reads from the Deployment and from failing pods what keeps
+//! pods from serving (an image that cannot be pulled, a crash, a quota), and reports it in the MyApp's conditions.
+//! Garbage collection deletes the children of a deleted MyApp, so there is no finalizer.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -17,19 +17,22 @@ use runtime::permissions::Permission;
 use runtime::plan::Plan;
 use runtime::{Error, Operator};
 
+mod contents;
+mod dry_runs;
 mod kind;
 mod observe;
 pub mod plan;
+mod queries;
 mod sources;
-mod stands;
-mod trials;
+mod standstill_tracker;
 
 pub use kind::{MyApp, MyAppKind};
 use observe::Stores;
 use plan::{Limit, Observed};
-use sources::Sources;
-use stands::Stands;
-use trials::Trials;
+use queries::ApiServer;
+pub use queries::Queries;
+pub use sources::{Found, Source};
+use standstill_tracker::StandstillTracker;
 
 /// What the controller may do in each watched namespace.
 pub const PERMISSIONS: &[Permission] = &[
@@ -37,7 +40,7 @@ pub const PERMISSIONS: &[Permission] = &[
     Permission { group: api::GROUP, resources: &["myapps/status"], verbs: &["patch"] },
     // Owner references that block deletion need it where OwnerReferencesPermissionEnforcement is on (OpenShift).
     Permission { group: api::GROUP, resources: &["myapps/finalizers"], verbs: &["update"] },
-    // `delete` is not used, but that same plugin asks for it of whoever adopts an orphan.
+    // The operator does not use `delete`, but that same plugin requires it from a client that adopts an orphan.
     Permission {
         group: "apps",
         resources: &["deployments"],
@@ -49,9 +52,9 @@ pub const PERMISSIONS: &[Permission] = &[
         resources: &["poddisruptionbudgets"],
         verbs: &["get", "list", "watch", "create", "patch", "delete"],
     },
-    // `create` is for dry runs of pods with `podOverrides` alone.
+    // `create` is only for dry runs of pods with `podOverrides`.
     Permission { group: "", resources: &["pods"], verbs: &["list", "watch", "create"] },
-    // What `restartOn` names, by name.
+    // The objects that `restartOn` names, by name.
     Permission { group: "", resources: &["configmaps", "secrets"], verbs: &["get"] },
     Permission {
         group: "autoscaling",
@@ -70,43 +73,58 @@ pub const PERMISSIONS: &[Permission] = &[
     },
 ];
 
-/// The operator: the stores that it reads, and what it asks the API server for.
+/// The operator: the stores that it reads, and the queries that they cannot answer.
 pub struct MyAppOperator {
     stores: Stores,
     limit: Limit,
-    stands: Stands,
-    server: Option<Server>,
-}
-
-/// What the API server is asked beside the caches.
-struct Server {
-    trials: Trials,
-    sources: Sources,
+    standstills: StandstillTracker,
+    api_server: Option<ApiServer>,
 }
 
 impl MyAppOperator {
-    /// An operator over these caches, which asks nobody else.
+    /// An operator over these caches, without queries.
     pub fn new(cache: &mut Cache) -> Self {
-        Self { stores: Stores::new(cache), limit: Limit::default(), stands: Stands::default(), server: None }
+        Self {
+            stores: Stores::new(cache),
+            limit: Limit::default(),
+            standstills: StandstillTracker::default(),
+            api_server: None,
+        }
     }
 
-    /// What the stores say of `app`.
-    #[must_use]
-    pub fn look(&self, app: &Arc<MyApp>) -> Observed {
-        self.stores.look(app, self.limit)
-    }
-
-    /// It lets MyApps override that much of pods.
+    /// Sets which pod overrides a MyApp may use.
     #[must_use]
     pub fn with_limit(self, limit: Limit) -> Self {
         Self { limit, ..self }
     }
 
-    /// It asks the API server about pods with overrides, and for what restarts pods.
+    /// Queries the API server through `client`.
     #[must_use]
-    pub fn asking(self, client: Client) -> Self {
-        let server = Server { trials: Trials::new(client.clone()), sources: Sources::new(client) };
-        Self { server: Some(server), ..self }
+    pub fn with_client(self, client: Client) -> Self {
+        let api_server = ApiServer::new(client, self.stores.apps.clone());
+        Self { api_server: Some(api_server), ..self }
+    }
+
+    /// The first half of observe: what the stores hold of `app`, and for how long its Deployment has seemed to stand still by `now`.
+    #[must_use]
+    pub fn read_stores(&self, app: &Arc<MyApp>, now: Timestamp) -> Observed {
+        let mut observed = self.stores.read(app, self.limit);
+        observed.standstill = self.standstills.record(&observed, now, |key| self.stores.apps.get(key).is_some());
+        observed
+    }
+
+    /// Both halves of observe: what the stores hold of `app`, then what `queries` answer.
+    pub async fn observe_with(&self, app: &Arc<MyApp>, queries: &impl Queries, now: Timestamp) -> Observed {
+        let mut observed = self.read_stores(app, now);
+        if app.meta.deleting {
+            return observed;
+        }
+        // Also while the MyApp is paused: its status then reports whether everything is as specified.
+        observed.contents = contents::query(app, queries).await;
+        if let Some(pod) = plan::dry_run_pod(&observed, now) {
+            observed.dry_run_failure = queries.dry_run(&app.meta.key, &pod).await;
+        }
+        observed
     }
 }
 
@@ -125,17 +143,11 @@ impl Operator for MyAppOperator {
     }
 
     async fn observe(&self, app: &Arc<MyApp>) -> Result<Observed, Error> {
-        let mut observed = self.look(app);
-        observed.stand = self.stands.look(&observed, Timestamp::now(), |key| self.stores.apps.get(key).is_some());
-        if let Some(server) = self.server.as_ref().filter(|_| !app.meta.deleting) {
-            // While it is paused as well: whether all is as asked is told then, too.
-            observed.contents = server.sources.look(app).await;
-            if let Some(trial) = plan::trial(&observed, Timestamp::now()) {
-                server.trials.retain(|key| self.stores.apps.get(key).is_some());
-                observed.refused = server.trials.ask(&app.meta.key, &trial).await;
-            }
-        }
-        Ok(observed)
+        let now = Timestamp::now();
+        Ok(match &self.api_server {
+            Some(api_server) => self.observe_with(app, api_server, now).await,
+            None => self.read_stores(app, now),
+        })
     }
 
     fn plan(observed: &Observed, now: Timestamp) -> Plan<api::my_app::MyAppStatus> {

@@ -1,30 +1,30 @@
-//! What to do about a MyApp. Pure.
+//! Pure: the plan for a MyApp.
 
 mod children;
 mod contents;
 mod deadline;
 mod decision;
+mod desired_state;
+mod dry_run;
 mod free_json;
+mod name_taken;
 mod objects;
 mod observed;
 mod order;
 mod overrides;
 mod rollback;
+mod route_objects;
 mod scaling;
-mod stand;
+mod standstill;
 mod status;
-mod taken;
-mod trial;
-mod ways_in;
-mod wedged;
-mod wish;
+mod stuck;
 
-pub use contents::{Contents, Refused, Unread};
+pub use contents::{Contents, DryRunFailure, Unread};
 pub use decision::plan;
+pub use dry_run::dry_run_pod;
 pub use observed::Observed;
 pub use overrides::Limit;
-pub use stand::Stand;
-pub use trial::trial;
+pub use standstill::Standstill;
 
 #[cfg(test)]
 mod tests;

@@ -1,157 +1,125 @@
-//! The ConfigMaps and Secrets whose content restarts pods: read by name, once a minute each. Of what is in them, nothing is
-//! kept but a digest.
+//! The ConfigMaps and Secrets whose content restarts pods: each is read by name once a minute, and only a digest of its content is
+//! kept.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use futures::future::join_all;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Api, Client};
-use runtime::plan::names::is_dns_subdomain;
 use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 
-use crate::MyApp;
-use crate::plan::{Contents, Unread};
-
+mod message;
 mod named;
 mod source;
-mod words;
 
-use named::sources;
-use source::{Found, Kind, Source};
-use words::{trouble, unread};
+pub(crate) use message::{failure, unread};
+pub(crate) use named::sources;
+use source::Kind;
+pub use source::{Found, Source};
 
-/// Each object is asked for once in so long, whoever names it.
-const EVERY: Duration = Duration::from_secs(60);
-/// For so long pods that are yet to be made wait for the first answer, and so long each request may take.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// What is known, or will not be awaited any more, makes a pass wait no longer than this; the request goes on.
-const HURRY: Duration = Duration::from_secs(1);
-/// Meanwhile it is asked for this often.
-const SOON: Duration = Duration::from_secs(2);
-/// What nobody has asked for in so long is forgotten.
-const KEPT: Duration = Duration::from_secs(600);
+/// How often an object is read, no matter how many MyApps name it.
+pub(crate) const READ_INTERVAL: Duration = Duration::from_secs(60);
+/// How long new pods wait for the first answer, and how long each request may take.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a reconcile waits for a request; the request itself continues.
+const WAIT_LIMIT: Duration = Duration::from_secs(1);
+/// How often an object is read while the first answer is awaited.
+const RETRY_INTERVAL: Duration = Duration::from_secs(2);
+/// An answer that no reconcile has read for this long is forgotten.
+const CACHE_TTL: Duration = Duration::from_secs(600);
 
 #[derive(Clone)]
-struct Held {
-    /// When it was asked for first.
+struct CachedRead {
+    /// When it was first read.
     since: Instant,
     next: Instant,
-    /// Closed once the request that is under way is over.
+    /// Closed once the request in flight has ended.
     answer: Option<watch::Receiver<()>>,
-    /// The uid and version that the digest is of.
+    /// The uid and resourceVersion that the digest is of.
     version: Option<(String, String)>,
     found: Found,
 }
 
-/// Whose turn it is.
-enum Turn {
-    /// Nobody's: this holds for so long.
-    Told(Found, Duration),
-    /// A request is under way, and that was known before.
-    Waits(watch::Receiver<()>, Found),
-    /// This pass's, which knew that. All wait until the sender is gone.
-    Asks(Held, watch::Sender<()>),
+/// What a reconcile does for an object.
+enum Lookup {
+    /// It takes the cached answer, which holds for this long.
+    Cached(Found, Duration),
+    /// It waits for a request in flight. Until then the earlier answer counts.
+    Pending(watch::Receiver<()>, Found),
+    /// It sends the request. Others wait until the sender is dropped.
+    Request(CachedRead, watch::Sender<()>),
 }
 
-/// Looks at them.
+/// Reads these objects, and caches the answers.
 #[derive(Clone)]
 pub(crate) struct Sources {
     client: Client,
-    held: Arc<Mutex<HashMap<Source, Held>>>,
+    cache: Arc<Mutex<HashMap<Source, CachedRead>>>,
 }
 
 impl Sources {
-    /// Nothing seen yet.
+    /// An empty cache.
     pub(crate) fn new(client: Client) -> Self {
-        Self { client, held: Arc::default() }
+        Self { client, cache: Arc::default() }
     }
 
-    /// What there is of the objects that `app` names.
-    pub(crate) async fn look(&self, app: &MyApp) -> Contents {
-        let mut contents = Contents::default();
-        let (mut sum, mut is_whole) = (Sha256::new(), true);
-        let sources = sources(app);
-        let found = join_all(sources.keys().map(|source| self.one(source))).await;
-        for ((source, optional), (found, due)) in sources.into_iter().zip(found) {
-            contents.due = Some(contents.due.map_or(due, |sooner| sooner.min(due)));
-            sum.update(format!("{source}\n"));
-            match found {
-                Found::Content(digest) => sum.update(digest),
-                Found::Missing if optional => sum.update("-"),
-                other => {
-                    is_whole = false;
-                    contents.trouble = contents.trouble.or_else(|| trouble(&source, &other));
-                    contents.unread = Unread::more(contents.unread, unread(&source, &other));
-                }
-            }
-        }
-        let digest = || sum.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-        contents.digest = (is_whole && contents.due.is_some()).then(digest);
-        contents
-    }
-
-    /// What there is of one, and when to look again. Between two looks, the last one counts.
-    async fn one(&self, source: &Source) -> (Found, Duration) {
-        // What is no name would be another path, or a query, in the URL of a request.
-        if !is_dns_subdomain(&source.name) {
-            return (Found::Missing, EVERY);
-        }
+    /// What is known of `source`, whose name is valid, and for how long that holds: the last answer counts until the next one.
+    pub(crate) async fn read(&self, source: &Source) -> (Found, Duration) {
         loop {
-            match self.turn(source) {
-                Turn::Told(found, due) => return (found, due),
-                // It is never sent to: it closes with the answer.
-                Turn::Waits(mut answer, known) => {
-                    if tokio::time::timeout(HURRY, answer.changed()).await.is_err() {
-                        let due = if matches!(known, Found::Awaited) { SOON } else { PATIENCE };
+            match self.lookup(source) {
+                Lookup::Cached(found, due) => return (found, due),
+                // The channel carries nothing: it closes with the answer.
+                Lookup::Pending(mut answer, known) => {
+                    if tokio::time::timeout(WAIT_LIMIT, answer.changed()).await.is_err() {
+                        let due = if matches!(known, Found::Awaited) { RETRY_INTERVAL } else { REQUEST_TIMEOUT };
                         return (known, due);
                     }
                 }
-                // A task of its own: a pass must not be held up, nor the next one begin anew.
-                Turn::Asks(before, asking) => {
-                    drop(tokio::spawn(self.clone().refresh(source.clone(), before, asking)));
+                // A separate task, so that the reconcile does not wait for it, and the next one does not send another request.
+                Lookup::Request(before, pending) => {
+                    drop(tokio::spawn(self.clone().refresh(source.clone(), before, pending)));
                 }
             }
         }
     }
 
-    /// Asks, and keeps the answer.
-    async fn refresh(self, source: Source, before: Held, asking: watch::Sender<()>) {
-        let (since, asked) = (before.since, Instant::now());
+    /// Sends the requests, and caches the answer.
+    async fn refresh(self, source: Source, before: CachedRead, pending: watch::Sender<()>) {
+        let (since, sent) = (before.since, Instant::now());
         let late = (before.version.clone(), before.found.clone(), 1);
-        let answer = tokio::time::timeout(PATIENCE, self.ask(&source, before)).await;
+        let answer = tokio::time::timeout(REQUEST_TIMEOUT, self.request(&source, before)).await;
         let (version, found, requests) = answer.unwrap_or(late);
         let (found, pause) = judged(found, since.elapsed(), requests);
-        let next = (asked + pause).max(Instant::now() + SOON);
-        let held = Held { since, next, answer: None, version, found };
+        let next = (sent + pause).max(Instant::now() + RETRY_INTERVAL);
+        let held = CachedRead { since, next, answer: None, version, found };
         self.lock().insert(source, held);
-        drop(asking);
+        drop(pending);
     }
 
-    fn turn(&self, source: &Source) -> Turn {
+    fn lookup(&self, source: &Source) -> Lookup {
         let now = Instant::now();
         let mut all = self.lock();
-        all.retain(|_, held| now < held.next + KEPT);
-        let unseen = || Held { since: now, next: now, answer: None, version: None, found: Found::Awaited };
-        let held = all.entry(source.clone()).or_insert_with(unseen);
+        all.retain(|_, held| now < held.next + CACHE_TTL);
+        let unread = || CachedRead { since: now, next: now, answer: None, version: None, found: Found::Awaited };
+        let held = all.entry(source.clone()).or_insert_with(unread);
         match held.answer.clone() {
-            Some(answer) if answer.has_changed().is_ok() => return Turn::Waits(answer, held.found.clone()),
-            None if now < held.next => return Turn::Told(held.found.clone(), held.next - now),
-            // What has asked is gone, or it is time to ask.
+            Some(answer) if answer.has_changed().is_ok() => return Lookup::Pending(answer, held.found.clone()),
+            None if now < held.next => return Lookup::Cached(held.found.clone(), held.next - now),
+            // The task that sent the request has ended without an answer, or the answer has expired.
             Some(_) | None => {}
         }
-        let (asking, answer) = watch::channel(());
+        let (pending, answer) = watch::channel(());
         let before = held.clone();
         held.next = now;
         held.answer = Some(answer);
-        Turn::Asks(before, asking)
+        Lookup::Request(before, pending)
     }
 
-    /// Asks for the metadata, and for the content if that may be another. Returns the number of requests as well.
-    async fn ask(&self, source: &Source, before: Held) -> (Option<(String, String)>, Found, u32) {
+    /// Reads the metadata, and the content if that may have changed. Also returns the number of requests.
+    async fn request(&self, source: &Source, before: CachedRead) -> (Option<(String, String)>, Found, u32) {
         let mut requests = 1;
         if let (Some(seen), Found::Content(_)) = (&before.version, &before.found) {
             match self.metadata(source).await {
@@ -160,7 +128,7 @@ impl Sources {
                 }
                 Ok(Some(_)) => requests += 1,
                 Ok(None) => return (None, Found::Missing, requests),
-                // What was seen last holds until something else is seen.
+                // The last answer holds until there is another one.
                 Err(error) => return (before.version, forbidden(&error).unwrap_or(before.found), requests),
             }
         }
@@ -210,8 +178,8 @@ impl Sources {
         Ok(found)
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Source, Held>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, HashMap<Source, CachedRead>> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -219,8 +187,8 @@ fn version(meta: &ObjectMeta) -> Option<(String, String)> {
     Some((meta.uid.clone()?, meta.resource_version.clone()?))
 }
 
-/// A digest that cannot be tried against guesses without `salt`. A Secret's uid is random, and known to those who may read it:
-/// so a digest in a pod's annotations tells others neither what is in a Secret nor which of them are equal.
+/// A digest against which guesses cannot be checked without `salt`. A Secret's uid is random, and known only to clients that may read
+/// the Secret: so a digest in a pod's annotations reveals neither the content of a Secret nor which Secrets are equal.
 fn digest(salt: &str, entries: BTreeMap<String, Vec<u8>>) -> [u8; 32] {
     let mut sum = Sha256::new();
     let mut part = |bytes: &[u8]| {
@@ -235,17 +203,19 @@ fn digest(salt: &str, entries: BTreeMap<String, Vec<u8>>) -> [u8; 32] {
     sum.finalize().into()
 }
 
-/// What counts after that look, so long after the first one, and when to look again after it began.
+/// What counts after an answer `found`, this long after the first read, and when to read again after the request was sent.
 fn judged(found: Found, since: Duration, requests: u32) -> (Found, Duration) {
     match found {
-        Found::Awaited | Found::Unknown if since < PATIENCE.saturating_sub(SOON) => (Found::Awaited, SOON),
-        Found::Awaited | Found::Unknown => (Found::Unknown, EVERY),
-        // Two requests are those of two minutes.
-        found => (found, EVERY * requests),
+        Found::Awaited | Found::Unknown if since < REQUEST_TIMEOUT.saturating_sub(RETRY_INTERVAL) => {
+            (Found::Awaited, RETRY_INTERVAL)
+        }
+        Found::Awaited | Found::Unknown => (Found::Unknown, READ_INTERVAL),
+        // Two requests use up the budget of two intervals.
+        found => (found, READ_INTERVAL * requests),
     }
 }
 
-/// That a right is missing; nothing, if that is not what the failure says.
+/// That a permission is missing, if that is what the error reports.
 fn forbidden(error: &kube::Error) -> Option<Found> {
     match error {
         kube::Error::Api(status) if status.code == 403 => Some(Found::Forbidden(status.message.clone())),

@@ -1,4 +1,4 @@
-//! An API server of tests, which answers as it is told and writes down what it was asked.
+//! An API server for unit tests that answers with what a test sets, and records the requests.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,16 +12,16 @@ type Answer = dyn Fn(&str) -> (u16, Value) + Send + Sync;
 #[derive(Clone)]
 pub(crate) struct Answers {
     answer: Arc<Answer>,
-    asked: Arc<Mutex<Vec<String>>>,
+    requests: Arc<Mutex<Vec<String>>>,
 }
 
 impl Answers {
-    /// Answers a request, which is told as its method and path, with that code and object.
+    /// Answers a request, given as its method and path, with that code and object.
     pub(crate) fn new(answer: impl Fn(&str) -> (u16, Value) + Send + Sync + 'static) -> Self {
-        Self { answer: Arc::new(answer), asked: Arc::default() }
+        Self { answer: Arc::new(answer), requests: Arc::default() }
     }
 
-    /// A client of it. A request for metadata alone is told as one to `<path> metadata`.
+    /// A client of it. A request for metadata alone is recorded with the path `<path> metadata`.
     pub(crate) fn client(&self) -> Client {
         let this = self.clone();
         let service = tower::service_fn(move |request: Request<Body>| {
@@ -29,20 +29,20 @@ impl Answers {
             let metadata =
                 if accept.is_some_and(|accept| accept.contains("PartialObjectMetadata")) { " metadata" } else { "" };
             let request = format!("{} {}{metadata}", request.method(), request.uri());
-            this.asked.lock().unwrap_or_else(PoisonError::into_inner).push(request.clone());
+            this.requests.lock().unwrap_or_else(PoisonError::into_inner).push(request.clone());
             let (code, object) = (this.answer)(&request);
             std::future::ready(Response::builder().status(code).body(Body::from(object.to_string().into_bytes())))
         });
         Client::new(service, "n")
     }
 
-    /// What it was asked so far.
-    pub(crate) fn asked(&self) -> Vec<String> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// The requests so far.
+    pub(crate) fn requests(&self) -> Vec<String> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-/// A failure as the API server words it.
+/// A failure as the API server reports it.
 pub(crate) fn status(code: u16, message: &str) -> Value {
     let reason = if code == 404 { "NotFound" } else { "" };
     json!({ "kind": "Status", "status": "Failure", "code": code, "reason": reason, "message": message })

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use my_app::{MyApp, MyAppOperator, plan};
 use proptest::prelude::*;
-use runtime::cache::{Entry, Store, View};
+use runtime::cache::{Entry, Projection, Store};
 use runtime::plan::Key;
+use runtime::projections::{Autoscaler, Deployment};
 use runtime::testing::{NOW, World};
-use runtime::views::{Autoscaler, Deployment};
 use serde_json::{Value, json};
 
 mod cluster;
@@ -18,14 +18,14 @@ mod cluster;
 enum Step {
     /// The user edits the spec.
     Edit(Value),
-    /// The stores see that many events, then the operator makes a pass, and dies after that many writes.
-    Pass { sees: usize, lives: Option<usize> },
+    /// The stores receive that many events, then the operator reconciles, and crashes after that many writes.
+    Reconcile { sees: usize, lives: Option<usize> },
     /// The autoscaler's controller wants so many pods, if there is one.
     Scale(i64),
     /// Somebody deletes the autoscaler, or changes its bounds.
     Meddle { deletes: bool },
-    /// The Deployment's controller looks.
-    Look,
+    /// The Deployment's controller observes it.
+    Sync,
 }
 
 fn spec() -> impl Strategy<Value = Value> {
@@ -40,21 +40,21 @@ fn spec() -> impl Strategy<Value = Value> {
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         3 => spec().prop_map(Step::Edit),
-        8 => (0..6_usize, prop::option::weighted(0.2, 0..3_usize)).prop_map(|(sees, lives)| Step::Pass { sees, lives }),
+        8 => (0..6_usize, prop::option::weighted(0.2, 0..3_usize)).prop_map(|(sees, lives)| Step::Reconcile { sees, lives }),
         2 => (0..8_i64).prop_map(Step::Scale),
         1 => any::<bool>().prop_map(|deletes| Step::Meddle { deletes }),
-        2 => Just(Step::Look),
+        2 => Just(Step::Sync),
     ]
 }
 
-struct Bench {
+struct Harness {
     world: World,
     operator: MyAppOperator,
     apps: Arc<Store<MyApp>>,
     key: Key,
 }
 
-impl Bench {
+impl Harness {
     fn new(spec: &Value) -> Self {
         let (world, operator, mut cache, key) = cluster::holding(json!({ "metadata": {}, "spec": spec }));
         Self { world, operator, apps: cache.store(), key }
@@ -64,7 +64,7 @@ impl Bench {
         self.world.get(MyApp::KIND, &self.key).map(|app| app["spec"].clone()).unwrap_or_default()
     }
 
-    /// How many pods the Deployment asks for.
+    /// How many pods the Deployment requests.
     fn number(&self) -> Option<i64> {
         self.world.get(Deployment::KIND, &self.key).map(|live| live["spec"]["replicas"].as_i64().unwrap_or(1))
     }
@@ -77,11 +77,11 @@ impl Bench {
         let key = self.key.clone();
         match step {
             Step::Edit(spec) => self.world.edit(MyApp::KIND, &key, |app| app["spec"] = spec),
-            Step::Pass { sees, lives } => {
+            Step::Reconcile { sees, lives } => {
                 self.world.catch_up();
                 self.world.deliver(sees);
                 self.world.lifetime = lives;
-                self.pass();
+                self.reconcile();
                 self.world.lifetime = None;
             }
             Step::Scale(to) => {
@@ -97,18 +97,18 @@ impl Bench {
             Step::Meddle { deletes: false } => {
                 self.world.edit_by_hand(Autoscaler::KIND, &key, |live| live["spec"]["maxReplicas"] = json!(9));
             }
-            Step::Look => self.look(),
+            Step::Sync => self.sync(),
         }
     }
 
-    fn pass(&mut self) {
+    fn reconcile(&mut self) {
         if let Some(Entry::Object(app)) = self.apps.get(&self.key) {
-            let planned = plan::plan(&self.operator.look(&app), NOW);
+            let planned = plan::plan(&self.operator.read_stores(&app, NOW), NOW);
             drop(self.world.pass(&*app, planned));
         }
     }
 
-    fn look(&mut self) {
+    fn sync(&mut self) {
         self.world.edit(Deployment::KIND, &self.key.clone(), |live| {
             let number = live["spec"]["replicas"].as_i64().unwrap_or(1);
             live["status"] = json!({ "observedGeneration": live["metadata"]["generation"],
@@ -116,11 +116,11 @@ impl Bench {
         });
     }
 
-    fn settle(&mut self) {
+    fn converge(&mut self) {
         for _ in 0..6 {
             self.world.deliver_all();
-            self.pass();
-            self.look();
+            self.reconcile();
+            self.sync();
         }
         self.world.deliver_all();
     }
@@ -142,16 +142,16 @@ fn one_pod_that_the_spec_asked_for_is_handed_over_once() {
     let bare = json!({ "image": "app" });
     let scaled = json!({ "image": "app", "autoscaling": { "min": 1, "max": 3 } });
     for after in [bare, scaled] {
-        let mut bench = Bench::new(&json!({ "image": "app", "replicas": 0 }));
-        bench.settle();
+        let mut harness = Harness::new(&json!({ "image": "app", "replicas": 0 }));
+        harness.converge();
         for spec in [&json!({ "image": "app", "replicas": 1 }), &after] {
-            bench.take(Step::Edit(spec.clone()));
-            bench.settle();
-            assert_eq!(bench.number(), Some(1));
+            harness.take(Step::Edit(spec.clone()));
+            harness.converge();
+            assert_eq!(harness.number(), Some(1));
         }
-        let writes = bench.world.writes;
-        bench.pass();
-        assert_eq!(bench.world.writes, writes, "a converged MyApp is silent: {after}");
+        let writes = harness.world.writes;
+        harness.reconcile();
+        assert_eq!(harness.world.writes, writes, "a converged MyApp is silent: {after}");
     }
 }
 
@@ -162,36 +162,37 @@ mod properties {
     proptest! {
         #![proptest_config(seed::properties!(400))]
 
-        /// A pass that sees all changes no number but to what is asked for; in the end it is that, and all is silent.
+        /// With stores that are up to date, a reconcile changes the number only to the specified one; in the end it is that, and nothing is
+        /// written.
         #[test]
         fn a_number_that_may_stay_stays(first in spec(), steps in prop::collection::vec(step(), 0..40), last in spec()) {
-            let mut bench = Bench::new(&first);
-            bench.settle();
+            let mut harness = Harness::new(&first);
+            harness.converge();
             for step in steps {
-                let before = bench.number();
-                let sees_all = matches!(step, Step::Pass { sees: 5.., .. });
+                let before = harness.number();
+                let sees_all = matches!(step, Step::Reconcile { sees: 5.., .. });
                 if sees_all {
-                    bench.world.deliver_all();
+                    harness.world.deliver_all();
                 }
                 let by_others = matches!(step, Step::Scale(_));
-                bench.take(step);
-                if let (Some(before), Some(after)) = (before, bench.number()) {
-                    let allowed = by_others || after == before || !sees_all || after == asked(&bench.spec(), before);
-                    prop_assert!(allowed, "{before} became {after} with {}", bench.spec());
+                harness.take(step);
+                if let (Some(before), Some(after)) = (before, harness.number()) {
+                    let allowed = by_others || after == before || !sees_all || after == asked(&harness.spec(), before);
+                    prop_assert!(allowed, "{before} became {after} with {}", harness.spec());
                 }
             }
-            bench.settle();
-            let before = bench.number().expect("there is a Deployment");
-            bench.take(Step::Edit(last.clone()));
-            bench.settle();
-            prop_assert_eq!(bench.number(), Some(asked(&last, before)));
-            prop_assert_eq!(bench.autoscaler().is_some(), last["autoscaling"].is_object());
-            let app = bench.world.get(MyApp::KIND, &bench.key).cloned().unwrap_or_default();
+            harness.converge();
+            let before = harness.number().expect("there is a Deployment");
+            harness.take(Step::Edit(last.clone()));
+            harness.converge();
+            prop_assert_eq!(harness.number(), Some(asked(&last, before)));
+            prop_assert_eq!(harness.autoscaler().is_some(), last["autoscaling"].is_object());
+            let app = harness.world.get(MyApp::KIND, &harness.key).cloned().unwrap_or_default();
             let ready = format!("{0}/{0}", asked(&last, before));
             prop_assert_eq!(&app["status"]["ready"], &json!(ready));
-            let writes = bench.world.writes;
-            bench.pass();
-            prop_assert_eq!(bench.world.writes, writes, "a converged MyApp is silent");
+            let writes = harness.world.writes;
+            harness.reconcile();
+            prop_assert_eq!(harness.world.writes, writes, "a converged MyApp is silent");
         }
     }
 }

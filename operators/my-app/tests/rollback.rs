@@ -8,10 +8,10 @@ use std::sync::Arc;
 use jiff::ToSpan;
 use my_app::{MyApp, MyAppOperator, plan};
 use proptest::prelude::*;
-use runtime::cache::{Entry, Store, View};
+use runtime::cache::{Entry, Projection, Store};
 use runtime::plan::Key;
+use runtime::projections::Deployment;
 use runtime::testing::World;
-use runtime::views::Deployment;
 use serde_json::{Value, json};
 
 mod cluster;
@@ -23,11 +23,11 @@ enum Step {
     Edit(Value),
     /// The user, or an autoscaler, changes the number of pods.
     Scale(i32),
-    /// The stores see that many events, then the operator makes a pass, and dies after that many writes.
-    Pass { sees: usize, lives: Option<usize> },
-    /// The Deployment's controller looks; what it does when the number of pods has changed too leaves its condition as it was.
-    Look { scales: bool },
-    /// It looks, and then the deadline passes.
+    /// The stores receive that many events, then the operator reconciles, and crashes after that many writes.
+    Reconcile { sees: usize, lives: Option<usize> },
+    /// The Deployment's controller syncs; if the number of pods has changed too, it leaves its condition unchanged.
+    Sync { scales: bool },
+    /// It syncs, and then the deadline passes.
     TimeOut,
 }
 
@@ -46,13 +46,13 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         3 => spec().prop_map(Step::Edit),
         1 => (1..5).prop_map(Step::Scale),
-        8 => (0..6_usize, prop::option::weighted(0.2, 0..3_usize)).prop_map(|(sees, lives)| Step::Pass { sees, lives }),
-        4 => any::<bool>().prop_map(|scales| Step::Look { scales }),
+        8 => (0..6_usize, prop::option::weighted(0.2, 0..3_usize)).prop_map(|(sees, lives)| Step::Reconcile { sees, lives }),
+        4 => any::<bool>().prop_map(|scales| Step::Sync { scales }),
         3 => Just(Step::TimeOut),
     ]
 }
 
-struct Bench {
+struct Harness {
     world: World,
     operator: MyAppOperator,
     apps: Arc<Store<MyApp>>,
@@ -70,7 +70,7 @@ fn essence(spec: &Value) -> Value {
     essence
 }
 
-impl Bench {
+impl Harness {
     fn new(spec: &Value) -> Self {
         let (world, operator, mut cache, key) = cluster::holding(json!({ "metadata": {}, "spec": spec }));
         Self { world, operator, apps: cache.store(), key, failed: BTreeSet::new(), left: None }
@@ -100,16 +100,16 @@ impl Bench {
                 self.world.edit(MyApp::KIND, &key, |app| app["spec"] = spec);
             }
             Step::Scale(to) => self.world.edit(MyApp::KIND, &key, |app| app["spec"]["replicas"] = json!(to)),
-            Step::Pass { sees, lives } => {
+            Step::Reconcile { sees, lives } => {
                 self.world.catch_up();
                 self.world.deliver(sees);
                 self.world.lifetime = lives;
-                self.pass();
+                self.reconcile();
                 self.world.lifetime = None;
             }
-            Step::Look { scales } => self.look(scales),
+            Step::Sync { scales } => self.sync(scales),
             Step::TimeOut => {
-                self.look(false);
+                self.sync(false);
                 // No store is behind by as much as a deadline.
                 self.world.deliver_all();
                 self.world.now += 11.seconds();
@@ -118,12 +118,12 @@ impl Bench {
         }
     }
 
-    /// One pass over what the stores hold, and what must hold after it.
-    fn pass(&mut self) {
+    /// One reconcile over what the stores hold, and what must hold after it.
+    fn reconcile(&mut self) {
         let Some(Entry::Object(app)) = self.apps.get(&self.key) else { return };
         let before = self.app()["status"].clone();
         let template = self.deployment()["spec"]["template"].to_string();
-        drop(self.world.pass(&*app, plan::plan(&self.operator.look(&app), self.world.now)));
+        drop(self.world.pass(&*app, plan::plan(&self.operator.read_stores(&app, self.world.now), self.world.now)));
         let now = self.app();
         let (spec, status) = (&now["spec"], &now["status"]);
         let gives_up = before["rolledBackFrom"].is_null() && !status["rolledBackFrom"].is_null();
@@ -167,7 +167,7 @@ impl Bench {
     }
 
     /// The Deployment's own controller, as far as it matters here.
-    fn look(&mut self, scales: bool) {
+    fn sync(&mut self, scales: bool) {
         let now = self.world.now;
         self.world.edit(Deployment::KIND, &self.key.clone(), |deployment| {
             let template = deployment["spec"]["template"].to_string();
@@ -218,10 +218,10 @@ impl Bench {
     }
 
     /// Lets everything come to rest, without faults.
-    fn settle(&mut self) {
+    fn converge(&mut self) {
         for _ in 0..8 {
             self.world.deliver_all();
-            self.pass();
+            self.reconcile();
             self.take(Step::TimeOut);
         }
         self.world.deliver_all();
@@ -235,21 +235,21 @@ mod properties {
     proptest! {
         #![proptest_config(seed::properties!(400))]
 
-        /// Crashes between any two effects, stale stores, edits: it ends with the image asked for, or the last that was Ready.
+        /// Crashes between any two effects, stale stores, edits: it ends with the specified image, or the last that was Ready.
         #[test]
         fn what_fails_is_left_once_and_for_the_last_image_that_was_ready(
             first in spec(),
             steps in prop::collection::vec(step(), 0..60),
             mut last in spec(),
         ) {
-            let mut bench = Bench::new(&first);
+            let mut harness = Harness::new(&first);
             for step in steps {
-                bench.take(step);
+                harness.take(step);
             }
             last["paused"] = json!(false);
-            bench.take(Step::Edit(last.clone()));
-            bench.settle();
-            let app = bench.app();
+            harness.take(Step::Edit(last.clone()));
+            harness.converge();
+            let app = harness.app();
             let good = last["image"].as_str().is_some_and(|image| image.starts_with("good"));
             let ready = app["status"]["image"].as_str().unwrap_or_default();
             let back = !good && last["rollback"] == "Automatic" && !ready.is_empty();
@@ -260,18 +260,18 @@ mod properties {
             };
             let conditions = app["status"]["conditions"].as_array().cloned().unwrap_or_default();
             prop_assert!(conditions.iter().all(|condition| condition["reason"] == reason), "{app}");
-            prop_assert_eq!(json!(bench.image()), if back { json!(ready) } else { last["image"].clone() });
-            let writes = bench.world.writes;
-            bench.take(Step::TimeOut);
-            bench.world.deliver_all();
-            bench.pass();
-            prop_assert_eq!(bench.world.writes, writes, "what has come to rest is silent");
+            prop_assert_eq!(json!(harness.image()), if back { json!(ready) } else { last["image"].clone() });
+            let writes = harness.world.writes;
+            harness.take(Step::TimeOut);
+            harness.world.deliver_all();
+            harness.reconcile();
+            prop_assert_eq!(harness.world.writes, writes, "what has come to rest is silent");
             // Once it is asked for something else, that is tried.
             last["image"] = json!("good:9");
-            bench.take(Step::Edit(last));
-            bench.settle();
-            prop_assert_eq!(&bench.app()["status"]["phase"], "Running");
-            prop_assert_eq!(bench.image(), "good:9");
+            harness.take(Step::Edit(last));
+            harness.converge();
+            prop_assert_eq!(&harness.app()["status"]["phase"], "Running");
+            prop_assert_eq!(harness.image(), "good:9");
         }
     }
 }
@@ -284,12 +284,12 @@ fn another_number_of_pods_right_after_a_rollback_is_no_new_try() {
         json!({ "image": image, "env": [], "rollback": "Automatic", "replicas": 1, "paused": false,
             "progressDeadlineSeconds": 10, "strategy": { "type": "Recreate" } })
     };
-    let pass = |sees| Step::Pass { sees, lives: None };
-    let mut bench = Bench::new(&spec("good:0"));
-    let rolls = [pass(1), pass(9), Step::Look { scales: false }, pass(9)];
+    let pass = |sees| Step::Reconcile { sees, lives: None };
+    let mut harness = Harness::new(&spec("good:0"));
+    let rolls = [pass(1), pass(9), Step::Sync { scales: false }, pass(9)];
     let fails = [Step::Edit(spec("bad:0")), pass(9), Step::TimeOut, Step::TimeOut, pass(9), pass(9)];
     for step in rolls.into_iter().chain(fails).chain([Step::Scale(2), pass(1), pass(9)]) {
-        bench.take(step);
+        harness.take(step);
     }
-    assert_eq!(bench.image(), "good:0");
+    assert_eq!(harness.image(), "good:0");
 }

@@ -1,6 +1,6 @@
 //! Shared caches: one watch and one store a kind, whichever controllers read it.
 //!
-//! A store holds projections ([`View`]) of the objects of one kind. Its watches (one a watched namespace, or one for
+//! A store holds projections ([`Projection`]) of the objects of one kind. Its watches (one a watched namespace, or one for
 //! all) feed it and tell its [`Route`]s which keys changed or vanished; a route only puts keys into a queue, so a slow
 //! or stopped controller never holds a watch back.
 
@@ -17,14 +17,15 @@ use crate::outage::Outages;
 mod applied;
 mod entry;
 mod health;
+mod projection;
 mod store;
-mod view;
 mod watch;
+pub mod watch_health;
 
 pub use entry::{Broken, Entry};
 pub use health::{Health, State, Watches};
+pub use projection::Projection;
 pub use store::{Change, Route, Store};
-pub use view::View;
 
 /// All stores of the process, and the watches that feed them.
 pub struct Cache {
@@ -52,7 +53,7 @@ impl Cache {
     ///
     /// # Panics
     /// Never: a store is kept under its own type.
-    pub fn store<V: View>(&mut self) -> Arc<Store<V>> {
+    pub fn store<V: Projection>(&mut self) -> Arc<Store<V>> {
         if let Some(store) = self.stores.get(&TypeId::of::<V>()) {
             return store.downcast_ref::<Arc<Store<V>>>().expect("kept under its own type").clone();
         }

@@ -16,7 +16,7 @@ use tower::{BoxError, Service, ServiceBuilder};
 use tracing::Instrument;
 
 use crate::outage::Outages;
-use crate::plan::outage::is_suspect;
+use crate::outage::decision::is_suspect;
 
 mod pool;
 mod until;

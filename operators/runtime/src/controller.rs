@@ -13,21 +13,20 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use crate::act::Writer;
-use crate::cache::{Entry, Health, State, View, Watches as Sources};
+use crate::apply::Writer;
+use crate::cache::{Entry, Health, Projection, State, Watches as Sources};
 use crate::events::Publisher;
-use crate::foreign::ForeignLeases;
-use crate::leader::{Fence, LeaseName};
+use crate::leader_election::{Fence, ForeignLeases, LeaseName};
 use crate::metrics::ReconcileMetrics;
 use crate::outage::Outages;
-use crate::plan::Next;
+use crate::plan::Requeue;
 use crate::plan::meta::Key;
-use crate::plan::report::Came;
-use crate::queue::{Outcome, Queue, Work};
+use crate::projections::Resource;
 use crate::reconcile::reconcile;
 use crate::retry::jittered;
+use crate::status::outcome::ReconcileOutcome;
 use crate::status::{StatusWriter, Vain};
-use crate::views::Resource;
+use crate::workqueue::{Queue, ReconcileResult, Request};
 use crate::{Error, Operator};
 
 mod obstacles;
@@ -66,7 +65,7 @@ pub struct Settings {
 pub struct Controller<O: Operator> {
     operator: O,
     queue: Arc<Queue>,
-    shell: StatusWriter,
+    context: StatusWriter,
     health: Vec<Arc<Health>>,
     optional: Vec<Arc<Health>>,
     foreign: Arc<ForeignLeases>,
@@ -92,8 +91,8 @@ impl<O: Operator> Controller<O> {
         let Watches { writer, health, optional, .. } = watches;
         let metrics = ReconcileMetrics::new(O::NAME, settings.concurrency);
         let (managed_by, vain) = (settings.lease.to_string(), Vain::default());
-        let shell = StatusWriter { writer, events, managed_by, controller: O::NAME, vain };
-        Arc::new(Self { operator, queue, shell, health, optional, foreign, metrics, settings })
+        let context = StatusWriter { writer, events, managed_by, controller: O::NAME, vain };
+        Arc::new(Self { operator, queue, context, health, optional, foreign, metrics, settings })
     }
 
     /// Works until `stop`; passes under way then are finished.
@@ -145,7 +144,7 @@ impl<O: Operator> Controller<O> {
     }
 
     /// One pass, behind a deadline and a wall against panics.
-    async fn pass(&self, entry: Option<Entry<O::Object>>, work: &Work) -> Outcome {
+    async fn pass(&self, entry: Option<Entry<O::Object>>, work: &Request) -> ReconcileResult {
         let begun = Instant::now();
         self.metrics.begun();
         let attempt = AssertUnwindSafe(self.attempt(&work.key, entry, work.failures)).catch_unwind();
@@ -171,25 +170,25 @@ impl<O: Operator> Controller<O> {
             }
         };
         let (outcome, label) = match result {
-            Ok(Next::Change) => (Outcome::Settled, "success"),
-            Ok(Next::After(delay)) => (Outcome::After(jittered(delay)), "requeue_after"),
+            Ok(Requeue::OnChange) => (ReconcileResult::Done, "success"),
+            Ok(Requeue::After(delay)) => (ReconcileResult::RequeueAfter(jittered(delay)), "requeue_after"),
             Err(error) => (failed(&error, work.failures), "error"),
         };
         self.metrics.ended(label, begun.elapsed());
         outcome
     }
 
-    async fn attempt(&self, key: &Key, entry: Option<Entry<O::Object>>, failures: u32) -> Result<Next, Error> {
+    async fn attempt(&self, key: &Key, entry: Option<Entry<O::Object>>, failures: u32) -> Result<Requeue, Error> {
         let Some(entry) = entry else {
-            self.shell.forget(key);
+            self.context.forget(key);
             crate::metrics::objects::forget(O::NAME, key);
-            return Ok(Next::Change);
+            return Ok(Requeue::OnChange);
         };
         if let Entry::Object(object) = &entry
             && !self.operator.manages(object)
         {
-            self.shell.disown(object.meta());
-            return Ok(Next::Change);
+            self.context.disown(object.meta());
+            return Ok(Requeue::OnChange);
         }
         if let Some(next) = self.withheld(&entry).await? {
             return Ok(next);
@@ -199,43 +198,43 @@ impl<O: Operator> Controller<O> {
             Entry::Broken(broken) => {
                 // The one that looks after it says what is wrong with it.
                 if self.held_elsewhere(&broken.contract).await.is_some() {
-                    return Ok(Next::After(HELD_AGAIN));
+                    return Ok(Requeue::After(HELD_AGAIN));
                 }
-                self.shell.write_broken(&O::Object::KIND, &broken, Timestamp::now()).await?;
-                return Ok(Next::Change);
+                self.context.write_broken(&O::Object::KIND, &broken, Timestamp::now()).await?;
+                return Ok(Requeue::OnChange);
             }
         };
         if let Some(message) = self.held_elsewhere(object.status().contract()).await {
-            self.shell.write_conflict(&*object, message, Timestamp::now()).await?;
-            return Ok(Next::After(HELD_AGAIN));
+            self.context.write_conflict(&*object, message, Timestamp::now()).await?;
+            return Ok(Requeue::After(HELD_AGAIN));
         }
         if let Some(why) = self.blind(&key.namespace) {
             if self.settings.outages.is_resuming() {
-                return Ok(Next::After(RESUMED_AGAIN));
+                return Ok(Requeue::After(RESUMED_AGAIN));
             }
             let blind = Error::Transient { reason: ReconcileReason::WatchFailing.into(), message: why, stalled: true };
-            self.shell.write(&*object, None, Came::Failed(&blind), failures, Timestamp::now()).await?;
-            return Ok(Next::After(WATCH_AGAIN));
+            self.context.write(&*object, None, ReconcileOutcome::Failed(&blind), failures, Timestamp::now()).await?;
+            return Ok(Requeue::After(WATCH_AGAIN));
         }
         // Children seen late cost a needless apply. But for an object that is gone without our having seen it, children
         // would be made and collected in turns, as fast as both of us can.
         if matches!(self.operator.objects().health().state(&key.namespace), State::Failing { .. }) {
-            return Ok(Next::After(OBJECTS_AGAIN));
+            return Ok(Requeue::After(OBJECTS_AGAIN));
         }
-        reconcile(&self.operator, &self.shell, &object, failures).await
+        reconcile(&self.operator, &self.context, &object, failures).await
     }
 }
 
 /// Logs a failure, and says when to try again.
-fn failed(error: &Error, failures: u32) -> Outcome {
+fn failed(error: &Error, failures: u32) -> ReconcileResult {
     // What is waited for, and a first conflict, are the ordinary course of things; the object's status tells of them.
-    if matches!(error, Error::Blocked { .. }) || error.is_ordinary(failures) {
+    if matches!(error, Error::Blocked { .. }) || error.is_expected(failures) {
         tracing::debug!(class = error.class(), reason = &*error.reason(), "{error}");
     } else {
         tracing::warn!(class = error.class(), reason = &*error.reason(), "{error}");
     }
     match error {
-        Error::Transient { .. } => Outcome::Failed,
-        Error::Invalid { .. } | Error::Blocked { .. } => Outcome::Parked,
+        Error::Transient { .. } => ReconcileResult::Failed,
+        Error::Invalid { .. } | Error::Blocked { .. } => ReconcileResult::Parked,
     }
 }

@@ -13,9 +13,11 @@ use kube::Client;
 use tokio::time::sleep;
 
 use crate::cache::{Health, Watches};
+use crate::crd::schema::{Crd, Document, Lack, Needed, lacks, sentence};
 use crate::metrics;
-use crate::plan::crd::{Crd, Document, Lack, Needed, lacks, sentence};
 use crate::retry::scattered;
+
+pub mod schema;
 
 /// How long at least no other look follows one that found something new; one that did not is followed by twice the pause.
 const PAUSE: Duration = Duration::from_secs(10);

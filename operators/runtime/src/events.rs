@@ -14,12 +14,14 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use crate::Error;
-use crate::act::{create_request, merge_request};
-use crate::plan::conditions::Announcement;
+use crate::apply::{create_request, merge_request};
+use crate::events::series::Series;
+use crate::names::{LONGEST_NAME, within};
+use crate::plan::EventDraft;
 use crate::plan::meta::{Key, Kind, MANAGER, Meta};
-use crate::plan::names::{LONGEST_NAME, within};
-use crate::plan::series::Series;
 use crate::retry::Backoff;
+
+mod series;
 
 const EVENT: Kind = Kind { group: "events.k8s.io", version: "v1", kind: "Event", plural: "events" };
 /// How many Events are under way at a time: one slow answer does not hold up the others.
@@ -116,11 +118,11 @@ fn is_judged(error: &kube::Error) -> bool {
 
 impl Publisher {
     /// Publishes an announcement about an object of that kind.
-    pub fn publish(&self, kind: &Kind, meta: &Meta, announcement: Announcement) {
+    pub fn publish(&self, kind: &Kind, meta: &Meta, announcement: EventDraft) {
         self.publish_at(kind, meta, announcement, Timestamp::now());
     }
 
-    fn publish_at(&self, kind: &Kind, meta: &Meta, announcement: Announcement, now: Timestamp) {
+    fn publish_at(&self, kind: &Kind, meta: &Meta, announcement: EventDraft, now: Timestamp) {
         let level = if announcement.warning { "Warning" } else { "Normal" };
         tracing::info!(object = %meta.key, kind = kind.kind, reason = &*announcement.reason, "{}", announcement.message);
         let mut note = announcement.message;

@@ -10,21 +10,16 @@ use kube::core::PartialObjectMeta;
 use kube::{Api, Client};
 
 use crate::Error;
-use crate::plan::meta::{DICTATED_USERS, Kind};
+use crate::plan::meta::{Kind, UID_RANGE};
+
+mod termination;
+
+pub use termination::Termination;
 
 /// How long what was read is taken for true: 1 minute.
 const FRESH: Duration = Duration::from_secs(60);
 /// How long a namespace and a kind are taken to stay after they were seen to: 10 seconds.
 const STAYS: Duration = Duration::from_secs(10);
-
-/// What is being deleted together with the object, so that no objects can be created for its cleanup.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Termination {
-    /// Its namespace is being deleted, and with it all that is in there.
-    Namespace,
-    /// Its CRD is being deleted, and with it all objects of that kind; objects of others stay, but for those that they own.
-    Crd,
-}
 
 /// Namespaces, each read at most once a minute, or, where one of its objects is being deleted, six times.
 pub struct Namespaces {
@@ -36,7 +31,7 @@ pub struct Namespaces {
 #[derive(Clone, Copy)]
 struct Read {
     at: Instant,
-    dictates_users: bool,
+    assigns_uids: bool,
 }
 
 impl Namespaces {
@@ -46,30 +41,30 @@ impl Namespaces {
         Self { client, read: Mutex::default(), stays: Mutex::default() }
     }
 
-    /// Whether a namespace dictates which users pods run as ([`DICTATED_USERS`]). Where it may not be read, it is not known to.
+    /// Whether a namespace dictates which users pods run as ([`UID_RANGE`]). Where it may not be read, it is not known to.
     ///
     /// # Errors
     /// Transient, while it cannot be read and never was: a guess would be written into pods.
-    pub async fn dictates_users(&self, namespace: &str) -> Result<bool, Error> {
+    pub async fn assigns_uids(&self, namespace: &str) -> Result<bool, Error> {
         let before = self.lock().get(namespace).copied();
         if let Some(read) = before.filter(|read| read.at.elapsed() < FRESH) {
-            return Ok(read.dictates_users);
+            return Ok(read.assigns_uids);
         }
         let api: Api<PartialObjectMeta<Namespace>> = Api::all(self.client.clone());
-        let dictates_users = match api.get_opt(namespace).await {
+        let assigns_uids = match api.get_opt(namespace).await {
             Ok(found) => {
-                found.and_then(|found| found.metadata.annotations).is_some_and(|all| all.contains_key(DICTATED_USERS))
+                found.and_then(|found| found.metadata.annotations).is_some_and(|all| all.contains_key(UID_RANGE))
             }
             Err(kube::Error::Api(status)) if status.code == 403 => false,
             Err(error) => match before {
-                Some(before) => before.dictates_users,
+                Some(before) => before.assigns_uids,
                 None => return Err(error.into()),
             },
         };
         let mut read = self.lock();
         read.retain(|_, read| read.at.elapsed() < FRESH);
-        read.insert(namespace.into(), Read { at: Instant::now(), dictates_users });
-        Ok(dictates_users)
+        read.insert(namespace.into(), Read { at: Instant::now(), assigns_uids });
+        Ok(assigns_uids)
     }
 
     /// Whether an object of that kind goes because its namespace is being deleted, or its kind is: then nothing can be made any
@@ -160,10 +155,10 @@ mod tests {
     async fn each_is_read_once_a_minute() {
         let (namespaces, asked) = answering(&[(200, DICTATING)]);
         for _ in 0..5 {
-            assert!(namespaces.dictates_users("a").await.unwrap());
+            assert!(namespaces.assigns_uids("a").await.unwrap());
         }
         assert_eq!(asked.load(Ordering::SeqCst), 1);
-        assert!(namespaces.dictates_users("b").await.unwrap());
+        assert!(namespaces.assigns_uids("b").await.unwrap());
         assert_eq!(asked.load(Ordering::SeqCst), 2);
     }
 
@@ -194,12 +189,12 @@ mod tests {
     #[tokio::test]
     async fn what_cannot_be_read_is_guessed_only_where_it_may_not_be() {
         let (namespaces, asked) = answering(&[(500, AWAY), (200, FREE)]);
-        assert!(namespaces.dictates_users("a").await.is_err());
-        assert!(!namespaces.dictates_users("a").await.unwrap());
+        assert!(namespaces.assigns_uids("a").await.is_err());
+        assert!(!namespaces.assigns_uids("a").await.unwrap());
         assert_eq!(asked.load(Ordering::SeqCst), 2);
         let (namespaces, asked) = answering(&[(403, FORBIDDEN)]);
-        assert!(!namespaces.dictates_users("a").await.unwrap());
-        assert!(!namespaces.dictates_users("a").await.unwrap());
+        assert!(!namespaces.assigns_uids("a").await.unwrap());
+        assert!(!namespaces.assigns_uids("a").await.unwrap());
         assert_eq!(asked.load(Ordering::SeqCst), 1);
     }
 }

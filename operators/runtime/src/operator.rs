@@ -8,7 +8,7 @@ use crate::Error;
 use crate::cache::Store;
 use crate::controller::Watches;
 use crate::plan::Plan;
-use crate::views::Resource;
+use crate::projections::Resource;
 
 /// One kind's operator: how to look, and what to do about what is seen.
 pub trait Operator: Send + Sync + 'static {

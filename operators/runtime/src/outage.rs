@@ -8,8 +8,10 @@ use kube::Client;
 use tokio::sync::{Notify, watch};
 use tokio::time::{sleep, timeout};
 
-use crate::plan::outage::{RESUMED, Sight, is_answer};
+use crate::outage::decision::{RESUMED, Reachability, is_answer};
 use crate::retry::scattered;
+
+pub mod decision;
 
 /// Within which time all that waits goes on after an outage.
 const SPREAD: Duration = Duration::from_secs(1);
@@ -27,7 +29,7 @@ pub struct Outages(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    sight: watch::Sender<Sight>,
+    sight: watch::Sender<Reachability>,
     suspicion: Notify,
 }
 

@@ -18,11 +18,11 @@ use serde_json::json;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
+use crate::cache::watch_health::WatchHealth;
 use crate::cache::{Health, Watches};
 use crate::events::Publisher;
-use crate::plan::conditions::Announcement;
+use crate::plan::EventDraft;
 use crate::plan::meta::{Key, Kind, Meta};
-use crate::plan::sight::Sight;
 
 /// The condition.
 const WATCHING: &str = "multi-operator.example.com/Watching";
@@ -47,8 +47,8 @@ pub struct OwnPod {
 }
 
 /// What has been told, and since when it was so.
-struct Told {
-    sight: Sight,
+struct LastReported {
+    sight: WatchHealth,
     since: Timestamp,
 }
 
@@ -60,7 +60,7 @@ impl OwnPod {
             // The sender lives as long as the store, so this does not end early.
             drop(watches.wait_for(Watches::tried).await);
         }
-        let mut told: Option<Told> = None;
+        let mut told: Option<LastReported> = None;
         loop {
             let sight = self.settled().await;
             if told.as_ref().is_none_or(|told| told.sight != sight) {
@@ -69,7 +69,7 @@ impl OwnPod {
                     Err(kube::Error::Api(refusal)) if refusal.code == 404 => return,
                     Err(kube::Error::Api(refusal)) if (400..500).contains(&refusal.code) && refusal.code != 429 => {
                         tracing::warn!(pod = %self.key, "the condition {WATCHING} cannot be written: {}", refusal.message);
-                        told = Some(Told { sight, since: Timestamp::now() });
+                        told = Some(LastReported { sight, since: Timestamp::now() });
                     }
                     Err(error) => {
                         tracing::debug!(pod = %self.key, %error, "the condition {WATCHING} is written later");
@@ -83,7 +83,7 @@ impl OwnPod {
     }
 
     /// What is seen, once that has stayed the same for a moment.
-    async fn settled(&self) -> Sight {
+    async fn settled(&self) -> WatchHealth {
         let mut sight = self.sight();
         loop {
             sleep(SETTLES).await;
@@ -95,10 +95,10 @@ impl OwnPod {
         }
     }
 
-    fn sight(&self) -> Sight {
+    fn sight(&self) -> WatchHealth {
         let unseen: Vec<_> = self.health.iter().flat_map(|health| health.blind()).collect();
         let crds: Vec<_> = self.health.iter().filter_map(|health| health.crd_trouble()).collect();
-        Sight::without(&unseen, &crds)
+        WatchHealth::without(&unseen, &crds)
     }
 
     /// Waits until a watch fares otherwise; while one fails, not for long.
@@ -111,7 +111,7 @@ impl OwnPod {
         }
     }
 
-    async fn tell(&self, sight: &Sight, before: Option<&Told>) -> Result<Told, kube::Error> {
+    async fn tell(&self, sight: &WatchHealth, before: Option<&LastReported>) -> Result<LastReported, kube::Error> {
         let turned = before.is_none_or(|before| before.sight.whole != sight.whole);
         let now = || Timestamp::now().round(Unit::Second).unwrap_or_default();
         let since = before.filter(|_| !turned).map_or_else(now, |before| before.since);
@@ -126,10 +126,10 @@ impl OwnPod {
         // That all is seen is no news of a manager that has just started.
         if turned && (before.is_some() || !sight.whole) {
             let announcement =
-                Announcement { warning: !sight.whole, reason: sight.reason.into(), message: sight.message.clone() };
+                EventDraft { warning: !sight.whole, reason: sight.reason.into(), message: sight.message.clone() };
             self.events.publish(&POD, &self.meta(pod.metadata.uid.unwrap_or_default()), announcement);
         }
-        Ok(Told { sight: sight.clone(), since })
+        Ok(LastReported { sight: sight.clone(), since })
     }
 
     fn meta(&self, uid: String) -> Meta {

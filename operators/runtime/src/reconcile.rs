@@ -7,13 +7,13 @@ use std::time::Duration;
 use api::Status as _;
 use jiff::Timestamp;
 
-use crate::act::{Aside, Beside};
-use crate::plan::conditions::Announcement;
-use crate::plan::report::Came;
-use crate::plan::{Effect, Next, Told, adoption, is_aside_due};
+use crate::apply::{IndependentApplies, IndependentApplyError, adoption};
+use crate::cache::Projection;
+use crate::plan::{Effect, EventDraft, Reported, Requeue, is_independent_due};
+use crate::projections::Resource as _;
 use crate::status::StatusWriter;
-use crate::views::Resource as _;
-use crate::{Error, Operator, cache::View};
+use crate::status::outcome::ReconcileOutcome;
+use crate::{Error, Operator};
 
 /// When to look again after something beside the effects was written: what follows from its being there has to be decided, and
 /// no event of an own write queues a pass.
@@ -25,55 +25,55 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// The first failure of any of the four.
 pub async fn reconcile<O: Operator>(
     operator: &O,
-    shell: &StatusWriter,
+    context: &StatusWriter,
     object: &Arc<O::Object>,
     failures: u32,
-) -> Result<Next, Error> {
+) -> Result<Requeue, Error> {
     let now = Timestamp::now();
     let observed = match operator.observe(object).await {
         Ok(observed) => observed,
         Err(error) => {
-            shell.write(&**object, None, Came::Failed(&error), failures, now).await?;
+            context.write(&**object, None, ReconcileOutcome::Failed(&error), failures, now).await?;
             return Err(error);
         }
     };
     let plan = O::plan(&observed, now);
-    let told = Told::by(object.status().contract(), object.meta());
-    let acted = act(operator, shell, object, told, plan.effects).await;
+    let told = Reported::by(object.status().contract(), object.meta());
+    let acted = act(operator, context, object, told, plan.effects).await;
     if acted.is_ok() {
         for announcement in plan.done {
-            shell.events.publish(&O::Object::KIND, object.meta(), announcement);
+            context.events.publish(&O::Object::KIND, object.meta(), announcement);
         }
     }
-    let beside = if is_aside_due(&acted) {
-        shell.writer.aside(&O::Object::KIND, object.meta(), told, plan.aside).await
+    let beside = if is_independent_due(&acted) {
+        context.writer.apply_independent(&O::Object::KIND, object.meta(), told, plan.independent).await
     } else {
-        Beside::default()
+        IndependentApplies::default()
     };
     let next = if beside.wrote { plan.next.no_later_than(LOOK_AGAIN) } else { plan.next };
-    if let Some(message) = shell.writer.slow_fight(object.meta()) {
-        let announcement = Announcement { warning: true, reason: ReconcileReason::Contested.into(), message };
-        shell.events.publish(&O::Object::KIND, object.meta(), announcement);
+    if let Some(message) = context.writer.slow_fight(object.meta()) {
+        let announcement = EventDraft { warning: true, reason: ReconcileReason::Contested.into(), message };
+        context.events.publish(&O::Object::KIND, object.meta(), announcement);
     }
-    let fight = shell.writer.fight(object.meta());
+    let fight = context.writer.fight(object.meta());
     let fight = fight.map(|fight| (Error::contested(&fight), fight.left));
     let both = acted.as_ref().err().zip(beside.failed.as_ref());
     let both = both.and_then(|(error, aside)| adoption::with_taken(error, &aside.error));
     let (came, failures, next) = match (&acted, &beside.failed) {
-        (Err(error), _) => (Came::Failed(both.as_ref().unwrap_or(error)), failures, next),
-        (Ok(()), Some(Aside { error, failures, again })) => {
-            (Came::FailedBeside(error), *failures, next.no_later_than(*again))
+        (Err(error), _) => (ReconcileOutcome::Failed(both.as_ref().unwrap_or(error)), failures, next),
+        (Ok(()), Some(IndependentApplyError { error, failures, again })) => {
+            (ReconcileOutcome::FailedIndependently(error), *failures, next.no_later_than(*again))
         }
         (Ok(()), None) => match &fight {
-            Some((error, left)) => (Came::FailedBeside(error), failures, next.no_later_than(*left)),
-            None => (Came::Done, failures, next),
+            Some((error, left)) => (ReconcileOutcome::FailedIndependently(error), failures, next.no_later_than(*left)),
+            None => (ReconcileOutcome::Done, failures, next),
         },
     };
-    shell.write(&**object, plan.status, came, failures, now).await?;
+    context.write(&**object, plan.status, came, failures, now).await?;
     // What an ordinary failure keeps out of the status is seen, and told, by the next pass.
-    if !came.error().is_some_and(|error| error.is_ordinary(failures)) {
+    if !came.error().is_some_and(|error| error.is_expected(failures)) {
         for announcement in plan.events {
-            shell.events.publish(&O::Object::KIND, object.meta(), announcement);
+            context.events.publish(&O::Object::KIND, object.meta(), announcement);
         }
     }
     acted.map(|()| next)
@@ -82,16 +82,16 @@ pub async fn reconcile<O: Operator>(
 /// Performs effects in order, and stops at the first failure.
 async fn act<O: Operator>(
     operator: &O,
-    shell: &StatusWriter,
+    context: &StatusWriter,
     object: &Arc<O::Object>,
-    told: Told,
+    told: Reported,
     effects: Vec<Effect<O::Act>>,
 ) -> Result<(), Error> {
     for effect in effects {
         #[cfg(feature = "failpoints")]
         let failpoint = crate::failpoint::Failpoint::of(&effect);
         let act = async |act| operator.act(object, act).await;
-        shell.writer.perform(&O::Object::KIND, object.meta(), told, effect, act).await?;
+        context.writer.perform(&O::Object::KIND, object.meta(), told, effect, act).await?;
         #[cfg(feature = "failpoints")]
         failpoint.passed();
     }

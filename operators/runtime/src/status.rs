@@ -5,19 +5,22 @@ use api::{ConditionStatus, Contract, ReconcileReason, Status, condition_type};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use self::conditions::condition;
 use crate::Error;
-use crate::act::Writer;
+use crate::apply::Writer;
 use crate::cache::{Broken, Health};
+use crate::crd::schema::hold;
 use crate::events::Publisher;
 use crate::metrics::stalled;
-use crate::plan::conditions::{self, condition};
-use crate::plan::crd::hold;
 use crate::plan::meta::{Key, Kind, Meta};
-use crate::plan::report::{Came, report};
-use crate::plan::undecodable::undecodable;
-use crate::queue::At;
-use crate::views::Resource;
+use crate::projections::Resource;
+use crate::status::outcome::{ReconcileOutcome, next_status};
+use crate::status::undecodable::undecodable;
+use crate::workqueue::At;
 
+pub mod conditions;
+pub mod outcome;
+mod undecodable;
 mod vain;
 
 pub use vain::Vain;
@@ -45,12 +48,12 @@ impl StatusWriter {
         &self,
         object: &R,
         planned: Option<R::Status>,
-        came: Came<'_>,
+        came: ReconcileOutcome<'_>,
         failures: u32,
         now: Timestamp,
     ) -> Result<(), Error> {
         let (meta, before) = (object.meta(), object.status());
-        let told = report(planned, came, before, meta, &self.managed_by, failures, now);
+        let told = next_status(planned, came, before, meta, &self.managed_by, failures, now);
         stalled::tell(self.controller, &meta.key, told.as_ref().unwrap_or(before).contract());
         let version = self.release_conflict::<R>(meta, before.contract()).await?;
         let Some(status) = told.filter(|status| !self.vain.is(&meta.key, before, status)) else { return Ok(()) };
@@ -58,7 +61,7 @@ impl StatusWriter {
             return Ok(());
         };
         self.vain.note(&meta.key, before, &status, now == version);
-        for announcement in conditions::announcements(before.contract(), status.contract()) {
+        for announcement in conditions::transitions(before.contract(), status.contract()) {
             self.events.publish(&R::KIND, meta, announcement);
         }
         Ok(())
@@ -81,7 +84,7 @@ impl StatusWriter {
         if self.apply(kind, meta, Some(meta.version), self.writer.manager(), &status).await?.is_none() {
             return Ok(());
         }
-        for announcement in conditions::announcements(before, &contract) {
+        for announcement in conditions::transitions(before, &contract) {
             self.events.publish(kind, meta, announcement);
         }
         Ok(())

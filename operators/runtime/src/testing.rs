@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::Error;
-use crate::cache::{Store, View};
+use crate::cache::{Projection, Store};
 use crate::plan::meta::{Key, Kind};
 
 pub mod branching;
@@ -67,7 +67,7 @@ impl Object {
 
 impl World {
     /// Feeds a store with what happens to its kind.
-    pub fn feed<V: View>(&mut self, store: &Arc<Store<V>>) {
+    pub fn feed<V: Projection>(&mut self, store: &Arc<Store<V>>) {
         store.health().synced(None);
         self.events.feed(store);
     }

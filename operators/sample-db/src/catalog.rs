@@ -1,57 +1,40 @@
 //! The catalog of releases: a ConfigMap in the manager's own namespace, read by name about once a minute while a database
 //! asks for it. Without one, what the program itself knows holds.
 
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::ConfigMap;
-use kube::{Api, Client};
-use runtime::Error;
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::core::v1;
+use runtime::cache::Projection;
 use runtime::plan::Key;
+use runtime::projections::ConfigMap;
 
-use crate::plan::catalog::Catalog;
+use crate::database::catalog::Catalog;
+use crate::queries::{ApiQueries, whole};
+use crate::remembered::Remembered;
 
 /// How long what was read is taken for true.
-const FRESH: Duration = Duration::from_secs(30);
+const FRESH: SignedDuration = SignedDuration::from_secs(30);
 
 type Read = Result<Arc<Catalog>, String>;
 
-/// Reads the catalog.
-pub(crate) struct Catalogs {
-    client: Client,
-    key: Key,
-    held: Mutex<Option<(Instant, Read)>>,
-}
+/// The catalog as it was read last.
+#[derive(Clone, Default)]
+pub(crate) struct Catalogs(Remembered<Key, Read>);
 
 impl Catalogs {
-    pub(crate) fn new(client: Client, key: Key) -> Self {
-        Self { client, key, held: Mutex::default() }
-    }
-
-    /// The releases that can be had.
-    pub(crate) async fn look(&self) -> Read {
-        let fresh = self.lock().as_ref().filter(|(at, _)| at.elapsed() < FRESH).map(|(_, read)| read.clone());
-        if let Some(read) = fresh {
+    /// The releases that are available.
+    pub(crate) async fn read(&self, api: &impl ApiQueries, key: &Key, now: Timestamp) -> Read {
+        if let Some(read) = self.0.get(key, FRESH, now) {
             return read;
         }
-        let read = self.read().await;
-        *self.lock() = Some((Instant::now(), read.clone()));
-        read
-    }
-
-    async fn read(&self) -> Read {
-        let api: Api<ConfigMap> = Api::namespaced(self.client.clone(), &self.key.namespace);
-        match api.get_opt(&self.key.name).await {
+        let read = match whole::<v1::ConfigMap>(api, ConfigMap::KIND, key).await {
             Ok(None) => Ok(Arc::default()),
-            Ok(Some(map)) => {
-                let read = Catalog::parse(&map.data.unwrap_or_default()).map(Arc::new);
-                read.map_err(|why| format!("the catalog, ConfigMap {}, cannot be read: {why}", self.key))
-            }
-            Err(error) => Err(format!("the catalog, ConfigMap {}, cannot be read: {}", self.key, Error::from(error))),
-        }
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<(Instant, Read)>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+            Ok(Some(map)) => Catalog::parse(&map.data.unwrap_or_default()).map(Arc::new),
+            Err(error) => Err(error.to_string()),
+        };
+        let read = read.map_err(|why| format!("the catalog, ConfigMap {key}, cannot be read: {why}"));
+        self.0.put(key.clone(), read.clone(), FRESH, now);
+        read
     }
 }

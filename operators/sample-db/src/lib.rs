@@ -5,81 +5,49 @@
 //! must do is done by the agent (`operators/agent`), in the pod's init steps and in Jobs. Claims, Secrets and snapshots
 //! have no owner: a foreground deletion takes away whatever has one before the last snapshot could be taken.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use kube::Client;
 use runtime::cache::{Cache, Store};
 use runtime::controller::Watches;
-use runtime::namespaces::Namespaces;
 use runtime::permissions::Permission;
-use runtime::plan::{Key, Kind, Owner};
-use runtime::views::{Claim, ConfigMap, Custom, CustomKind, Job, Pod, Service, StatefulSet};
 use runtime::{Error, Operator};
 
+use database::Observed;
+use database::effects::{DbAct, DbPlan};
+use live_api::LiveApi;
+use postgres::Servers;
+
 mod catalog;
-mod look;
+pub mod database;
+mod endpoints;
+mod failed_pod;
+mod live_api;
 mod metrics;
 mod named_claims;
 mod observe;
-pub mod plan;
+pub mod operand;
+pub(crate) mod password;
 mod postgres;
+mod queries;
+mod remembered;
 mod secrets;
 mod server_pods;
+mod settings;
 pub mod snapshot;
 mod sources;
+mod stores;
 mod trials;
 
+pub use observe::{Memory, Observer};
+pub use operand::kinds::{SampleDB, SampleDBKind, Snapshot, SnapshotKind};
+pub use password::Password;
+pub use queries::{Access, ApiQueries, SECRET, ServerQueries};
+pub use secrets::REMADE;
+pub use settings::Settings;
 pub use snapshot::SnapshotOperator;
-
-use catalog::Catalogs;
-use named_claims::NamedClaims;
-use plan::{DbAct, DbPlan, Observed};
-use postgres::Servers;
-use secrets::Secrets;
-use server_pods::ServerPods;
-use trials::Trials;
-
-/// The kind SampleDB.
-#[derive(Debug)]
-pub enum SampleDBKind {}
-
-impl CustomKind for SampleDBKind {
-    const KIND: Kind = Kind { group: api::GROUP, version: "v1alpha1", kind: "SampleDB", plural: "sampledbs" };
-    const ANNOTATIONS: &'static [&'static str] =
-        &[api::sample_db::ADOPT, api::sample_db::SKIP_FINAL_SNAPSHOT, api::sample_db::ACCEPT_FINAL_SNAPSHOT];
-    const FREE: &'static [&'static str] =
-        &["affinity", "tolerations", "topologySpreadConstraints", "podSecurityContext"];
-    type Spec = api::sample_db::SampleDBSpec;
-    type Status = api::sample_db::SampleDBStatus;
-}
-
-/// A SampleDB as the planner sees it.
-pub type SampleDB = Custom<SampleDBKind>;
-
-/// The kind SampleDBSnapshot.
-#[derive(Debug)]
-pub enum SnapshotKind {}
-
-impl CustomKind for SnapshotKind {
-    const KIND: Kind =
-        Kind { group: api::GROUP, version: "v1alpha1", kind: "SampleDBSnapshot", plural: "sampledbsnapshots" };
-    const ANNOTATIONS: &'static [&'static str] = &[
-        api::sample_db_snapshot::VERIFY,
-        api::sample_db_snapshot::RELEASE_SNAPSHOT,
-        plan::objects::ONLINE,
-        snapshot::record::RECORD,
-    ];
-    type Spec = api::sample_db_snapshot::SampleDBSnapshotSpec;
-    type Status = api::sample_db_snapshot::SampleDBSnapshotStatus;
-
-    fn belongs_to(spec: &Self::Spec) -> Option<Owner> {
-        Some(Owner { kind: SampleDBKind::KIND.qualified().into(), name: spec.sample_db.as_str().into() })
-    }
-}
-
-/// A SampleDBSnapshot as the planner sees it.
-pub type Snapshot = Custom<SnapshotKind>;
+pub use stores::DatabaseStores;
 
 /// What the controllers may do in each watched namespace.
 pub const PERMISSIONS: &[Permission] = &[
@@ -122,65 +90,38 @@ pub const CATALOG: &str = "multi-operator-postgres";
 /// What the controllers may do in the manager's own namespace, which it may not watch: read the catalog.
 pub const OWN_NAMESPACE: &[Permission] = &[Permission { group: "", resources: &["configmaps"], verbs: &["get"] }];
 
-/// What a manager says of all databases.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// The image with the agent.
-    pub agent_image: Arc<str>,
-    /// The ConfigMap with the catalog of releases, in the manager's own namespace.
-    pub catalog: Key,
-}
-
-/// The stores that the operator of SampleDB reads.
+/// The operator of SampleDB: the stores that it reads, and the live systems that it queries.
 pub struct SampleDBOperator {
-    databases: Arc<Store<SampleDB>>,
-    snapshots: Arc<Store<Snapshot>>,
-    servers: Arc<Store<StatefulSet>>,
-    services: Arc<Store<Service>>,
-    configs: Arc<Store<ConfigMap>>,
-    claims: Arc<Store<Claim>>,
-    pods: Arc<Store<Pod>>,
-    jobs: Arc<Store<Job>>,
-    client: Client,
-    namespaces: Namespaces,
-    catalogs: Catalogs,
-    postgres: Servers,
-    secrets: Secrets,
-    named_claims: NamedClaims,
-    server_pods: ServerPods,
-    trials: Trials,
-    /// When it looked for the first time: a manager that waits for its turn does not look.
-    began: OnceLock<Timestamp>,
+    stores: DatabaseStores,
+    memory: Memory,
     settings: Settings,
+    api: LiveApi,
+    servers: Servers,
 }
 
 impl SampleDBOperator {
     /// The controller's name.
-    pub const NAME: &'static str = "sample-db";
+    pub const NAME: &'static str = operand::names::CONTROLLER;
 
     /// An operator over these caches.
     #[must_use]
     pub fn new(cache: &mut Cache, client: Client, settings: Settings) -> Self {
         Self {
-            databases: cache.store(),
-            snapshots: cache.store(),
-            servers: cache.store(),
-            services: cache.store(),
-            configs: cache.store(),
-            claims: cache.store(),
-            pods: cache.store(),
-            jobs: cache.store(),
-            catalogs: Catalogs::new(client.clone(), settings.catalog.clone()),
-            postgres: Servers::default(),
-            secrets: Secrets::new(client.clone()),
-            named_claims: NamedClaims::new(client.clone()),
-            server_pods: ServerPods::new(client.clone()),
-            trials: Trials::new(client.clone()),
-            namespaces: Namespaces::new(client.clone()),
-            began: OnceLock::new(),
-            client,
+            stores: DatabaseStores::new(cache),
+            memory: Memory::default(),
             settings,
+            api: LiveApi::new(client),
+            servers: Servers::default(),
         }
+    }
+
+    fn observer(&self) -> Observer<'_, LiveApi, Servers> {
+        let Self { stores, memory, settings, api, servers } = self;
+        Observer { stores, memory, settings, api, servers, now: Timestamp::now() }
+    }
+
+    async fn access(&self, db: &Arc<SampleDB>) -> Result<Access, Error> {
+        self.observer().access(db).await
     }
 }
 
@@ -191,44 +132,38 @@ impl Operator for SampleDBOperator {
     type Act = DbAct;
 
     fn objects(&self) -> &Arc<Store<SampleDB>> {
-        &self.databases
+        &self.stores.databases
     }
 
     fn watch(&self, watches: &mut Watches) {
-        watches.children(&self.servers);
-        watches.children(&self.services);
-        watches.children(&self.configs);
-        watches.children(&self.claims);
-        watches.children(&self.pods);
-        watches.children(&self.jobs);
-        watches.children(&self.snapshots);
+        self.stores.watch(watches);
     }
 
     async fn observe(&self, db: &Arc<SampleDB>) -> Result<Observed, Error> {
-        self.look(db).await
+        let observed = self.observer().observe(db).await?;
+        metrics::tell(&observed);
+        Ok(observed)
     }
 
     fn plan(observed: &Observed, now: Timestamp) -> DbPlan {
-        plan::plan(observed, now)
+        database::plan(observed, now)
     }
 
     async fn act(&self, db: &Arc<SampleDB>, act: DbAct) -> Result<(), Error> {
+        let (secrets, client) = (&self.memory.secrets, &self.api.client);
         match act {
-            DbAct::MakeSecret(of) => self.secrets.make(db, of).await,
-            DbAct::RewriteSecret(of) => self.secrets.rewrite(db, of).await,
-            DbAct::DropSecret(of) => self.secrets.drop(db, of).await,
-            DbAct::SetPassword => self.postgres.set_password(db, &self.access(db).await?).await,
+            DbAct::MakeSecret(of) => secrets.make(client, db, of).await,
+            DbAct::RewriteSecret(of) => secrets.rewrite(client, db, of).await,
+            DbAct::DropSecret(of) => secrets.drop(client, db, of).await,
+            DbAct::SetPassword => self.servers.set_password(db, &self.access(db).await?).await,
             DbAct::SetParameters { set, reset } => {
-                self.postgres.set_parameters(db, &self.access(db).await?, &set, &reset).await
+                self.servers.set_parameters(db, &self.access(db).await?, &set, &reset).await
             }
-            DbAct::LetIn => self.postgres.let_in(db, &self.access(db).await?).await,
-            DbAct::ShutOut => self.postgres.shut_out(db, &self.access(db).await?).await,
+            DbAct::LetIn => self.servers.let_in(db, &self.access(db).await?).await,
+            DbAct::ShutOut => self.servers.shut_out(db, &self.access(db).await?).await,
         }
     }
 }
-
-#[cfg(test)]
-mod mounted;
 
 #[cfg(test)]
 mod tests {
@@ -250,3 +185,6 @@ mod tests {
         assert!(broken.error.starts_with("spec.tolerations is too long: "), "{}", broken.error);
     }
 }
+
+#[cfg(test)]
+mod mounted;

@@ -9,10 +9,9 @@ use jiff::Timestamp;
 use runtime::metrics::objects::{Family, Of};
 use runtime::plan::Key;
 
-use crate::SampleDBOperator;
-use crate::plan::names::snapshot_claim;
-use crate::plan::{Observed, next_due, overdue_since};
-use crate::snapshot::plan::is_bad;
+use crate::database::{Observed, next_due, overdue_since};
+use crate::operand::names::{self, snapshot_claim};
+use crate::operand::snapshot_state::is_bad;
 
 const fn gauge(name: &'static str, help: &'static str) -> Family {
     Family { name, help, counter: false }
@@ -63,7 +62,7 @@ const TERMINATING: Family = gauge("sampledb_volume_terminating", "1 while the da
 /// Tells of a database.
 pub(crate) fn tell(observed: &Observed) {
     let db = &*observed.db;
-    let of = Of { controller: SampleDBOperator::NAME, key: &db.meta.key };
+    let of = Of { controller: names::CONTROLLER, key: &db.meta.key };
     for (family, value) in values(observed) {
         match value {
             Some(value) => of.set(family, None, value),

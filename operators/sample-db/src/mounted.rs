@@ -1,4 +1,4 @@
-//! What a pod has mounted, told for tests of all kinds of pods. Pure.
+//! Pure: what a pod has mounted, told for tests of all kinds of pods.
 
 use serde_json::{Value, json};
 

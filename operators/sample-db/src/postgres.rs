@@ -7,18 +7,23 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use agent_protocol::PgUpgradeResult;
 use jiff::Timestamp;
 use runtime::Error;
 use runtime::plan::Key;
 
+use crate::database::{Asked, Login, is_young, pause, wanted};
+use crate::operand::database_state::shuts_out;
+use crate::operand::kinds::SampleDB;
+use crate::operand::names;
+use crate::password::Password;
+use crate::queries::{Access, ServerQueries};
+use change::Leaving;
+use connect::{Address, Refused};
+
 mod ask;
 mod change;
 mod connect;
-
-use crate::SampleDB;
-use crate::plan::{Asked, Login, Said, is_young, names, pause, shuts_out, wanted};
-use crate::secrets::Password;
-use connect::{Address, Refused};
 
 /// How long an answer is taken for true. With the pass that follows, an edit of a Secret is in force within 90 s.
 const FRESH: Duration = Duration::from_secs(20);
@@ -31,19 +36,6 @@ const SET_AGAIN: Duration = Duration::from_secs(60);
 const LASTING: u32 = 3;
 /// How long it is taken for true that one that is not ready answers, or does not.
 const KNOCKED: Duration = Duration::from_secs(5);
-
-/// A server, and what is needed to get in.
-#[derive(Clone)]
-pub(crate) struct Access {
-    /// The pod's uid and address.
-    pub(crate) pod: String,
-    pub(crate) ip: String,
-    /// The major version that its image names.
-    pub(crate) major: Option<u32>,
-    /// The superuser's password, and the application's.
-    pub(crate) system: Password,
-    pub(crate) app: Option<Password>,
-}
 
 /// What is remembered of a server between two looks.
 #[derive(Default)]
@@ -66,7 +58,7 @@ struct Held {
     /// How many times in a row its file said what the spec says no longer.
     stale: u32,
     /// Who has yet to end since it was shut.
-    leaving: Option<change::Leaving>,
+    leaving: Option<Leaving>,
     /// Parameters that it does not take, and why.
     refused: Option<RejectedParameters>,
 }
@@ -92,9 +84,8 @@ pub(crate) struct Servers {
     held: Mutex<HashMap<Key, Held>>,
 }
 
-impl Servers {
-    /// Asks a server, unless it has just been asked.
-    pub(crate) async fn look(&self, db: &SampleDB, access: &Access) -> Asked {
+impl ServerQueries for Servers {
+    async fn ask(&self, db: &SampleDB, access: &Access) -> Asked {
         let of = fingerprint(db, access);
         let (fresh, reload, again) = {
             let mut all = self.lock();
@@ -145,8 +136,7 @@ impl Servers {
         asked
     }
 
-    /// Whether one that is not ready answers; it is not asked anything.
-    pub(crate) async fn knock(&self, db: &SampleDB, access: &Access) {
+    async fn knock(&self, db: &SampleDB, access: &Access) {
         let key = &db.meta.key;
         if self.lock().get(key).and_then(|held| held.knocked).is_some_and(|at| at.elapsed() < KNOCKED) {
             return;
@@ -163,24 +153,17 @@ impl Servers {
         }
     }
 
-    /// For how long a server has not answered, as far as this process knows.
-    pub(crate) fn silent_for(&self, key: &Key) -> Option<Duration> {
+    fn silent_for(&self, key: &Key) -> Option<Duration> {
         self.lock().get(key).and_then(|held| held.silent).map(|since| since.elapsed())
     }
 
-    /// There is no server that could answer.
-    pub(crate) fn is_away(&self, key: &Key) {
+    fn is_away(&self, key: &Key) {
         if let Some(held) = self.lock().get_mut(key) {
             held.silent = None;
         }
     }
 
-    fn is_silent(&self, key: &Key) {
-        self.lock().entry(key.clone()).or_default().silent.get_or_insert_with(Instant::now);
-    }
-
-    /// The note of a finished copy in a server, if there is one, and it can be read; not looked for more often than that.
-    pub(crate) async fn copied(&self, key: &Key, access: &Access, every: Duration) -> Option<Said> {
+    async fn copied(&self, key: &Key, access: &Access, every: Duration) -> Option<PgUpgradeResult> {
         {
             let mut all = self.lock();
             let held = all.entry(key.clone()).or_default();
@@ -198,9 +181,15 @@ impl Servers {
         }
     }
 
+    fn forget(&self, key: &Key) {
+        self.lock().remove(key);
+    }
+}
+
+impl Servers {
     /// Has the server take the application's password out of the Secret.
     pub(crate) async fn set_password(&self, db: &SampleDB, access: &Access) -> Result<(), Error> {
-        self.forget(&db.meta.key);
+        self.ask_again(&db.meta.key);
         let Some(app) = &access.app else { return Ok(()) };
         change::password(&Address::of(access), access, names::database(db), app).await?;
         self.lock().entry(db.meta.key.clone()).or_default().set = Some(Instant::now());
@@ -215,7 +204,7 @@ impl Servers {
         set: &[(String, String)],
         reset: &[String],
     ) -> Result<(), Error> {
-        self.forget(&db.meta.key);
+        self.ask_again(&db.meta.key);
         match change::parameters(&Address::of(access), access, set, reset).await? {
             None => Ok(()),
             Some(why) => {
@@ -229,14 +218,14 @@ impl Servers {
 
     /// Lets writers in.
     pub(crate) async fn let_in(&self, db: &SampleDB, access: &Access) -> Result<(), Error> {
-        self.forget(&db.meta.key);
+        self.ask_again(&db.meta.key);
         change::let_in(&Address::of(access), access).await.map_err(Error::from)
     }
 
     /// Shuts out all but the superuser, and ends their sessions.
     pub(crate) async fn shut_out(&self, db: &SampleDB, access: &Access) -> Result<(), Error> {
         let (key, address) = (&db.meta.key, Address::of(access));
-        self.forget(key);
+        self.ask_again(key);
         let before = self.lock().get_mut(key).and_then(|held| held.leaving.take());
         let mut leaving = match before.filter(|leaving| leaving.pod == access.pod) {
             Some(leaving) if change::refuses(&address).await => leaving,
@@ -249,16 +238,15 @@ impl Servers {
         ended.map_err(Error::from)
     }
 
+    fn is_silent(&self, key: &Key) {
+        self.lock().entry(key.clone()).or_default().silent.get_or_insert_with(Instant::now);
+    }
+
     /// What it said is asked again.
-    fn forget(&self, key: &Key) {
+    fn ask_again(&self, key: &Key) {
         if let Some(held) = self.lock().get_mut(key) {
             held.answer = None;
         }
-    }
-
-    /// Nothing is remembered of a database that is gone.
-    pub(crate) fn drop(&self, key: &Key) {
-        self.lock().remove(key);
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Key, Held>> {

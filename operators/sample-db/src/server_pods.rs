@@ -1,78 +1,56 @@
 //! Reads servers' pods by name that the watch does not show as such; seldom, as long as there is none to restore.
 
-use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
-
-use kube::Client;
+use jiff::{SignedDuration, Timestamp};
+use runtime::Error;
+use runtime::cache::Projection;
 use runtime::plan::Key;
-use runtime::{Error, pods};
+use runtime::projections::Pod;
 
-use crate::plan::Observed;
-use crate::plan::unlabeled::{self, Found};
+use crate::database::Observed;
+use crate::database::unlabeled::{self, Found};
+use crate::queries::ApiQueries;
+use crate::remembered::Remembered;
 
 /// For how long it is taken for true that there is no pod, or one of others.
-const FRESH: Duration = Duration::from_secs(5);
+const FRESH: SignedDuration = SignedDuration::from_secs(5);
+
+/// The name of a server's pod, and the uid of the pod of that name that the watch shows.
+type Of = (Key, Option<Box<str>>);
 
 /// What was found under the names of servers' pods.
-pub(crate) struct ServerPods {
-    client: Client,
-    held: Mutex<HashMap<Key, Held>>,
-}
-
-struct Held {
-    at: Instant,
-    /// The uid of the pod of that name that the watch shows.
-    watched: Option<Box<str>>,
-    found: Found,
-}
+#[derive(Clone, Default)]
+pub(crate) struct ServerPods(Remembered<Of, Found>);
 
 impl ServerPods {
-    /// Nothing looked at yet.
-    pub(crate) fn new(client: Client) -> Self {
-        Self { client, held: Mutex::default() }
-    }
-
     /// Takes in servers' pods whose labels were edited.
     ///
     /// # Errors
-    /// If one cannot be read: it may be there.
-    pub(crate) async fn look(&self, observed: &mut Observed) -> Result<(), Error> {
+    /// If one cannot be read: it may exist.
+    pub(crate) async fn read(
+        &self,
+        api: &impl ApiQueries,
+        observed: &mut Observed,
+        now: Timestamp,
+    ) -> Result<(), Error> {
         for name in unlabeled::unseen(observed) {
-            let key = observed.db.meta.key.sibling(&name);
             let watched = observed.pod_named(&name).map(|pod| pod.meta.uid.clone());
+            let of = (observed.db.meta.key.sibling(&name), watched);
             // What is done with the data of a server that is deleted depends on whether it is there.
-            let known = self.known(&key, &watched).filter(|_| !observed.db.meta.deleting);
+            let known = self.0.get(&of, FRESH, now).filter(|_| !observed.db.meta.deleting);
             let found = match known {
                 Some(found) => found,
                 None => {
-                    let live = pods::get(&self.client, &key).await?;
-                    let found = Found::of(&observed.db, live.as_ref());
-                    self.note(key, watched, &found);
+                    let found = Found::of(&observed.db, api.get(Pod::KIND, &of.0).await?.as_ref());
+                    self.0.forget(|(key, _)| *key == of.0);
+                    // The operator labels one of its own in the same reconcile, so that it is watched from then on.
+                    if !matches!(found, Found::Own(_)) {
+                        self.0.put(of, found.clone(), FRESH, now);
+                    }
                     found
                 }
             };
             unlabeled::take_in(observed, name, found);
         }
         Ok(())
-    }
-
-    fn known(&self, key: &Key, watched: &Option<Box<str>>) -> Option<Found> {
-        let all = self.lock();
-        let held = all.get(key).filter(|held| held.watched == *watched && held.at.elapsed() < FRESH)?;
-        Some(held.found.clone())
-    }
-
-    /// One of its own is labeled in the same pass, and watched from then on.
-    fn note(&self, key: Key, watched: Option<Box<str>>, found: &Found) {
-        let mut all = self.lock();
-        all.retain(|of, held| *of != key && held.at.elapsed() < FRESH);
-        if !matches!(found, Found::Own(_)) {
-            all.insert(key, Held { at: Instant::now(), watched, found: found.clone() });
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Held>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -3,21 +3,23 @@
 
 use api::sample_db::{KeyRef, SqlSource};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use kube::{Api, Client};
-use runtime::Error;
+use runtime::cache::Projection;
+use runtime::plan::Key;
+use runtime::{Error, projections};
 use sha2::{Digest, Sha256};
 
-use crate::SampleDB;
-use crate::plan::InitSources;
+use crate::database::InitSources;
+use crate::operand::kinds::SampleDB;
+use crate::queries::{ApiQueries, SECRET, whole};
 
 /// Reads all sources of a database.
-pub(crate) async fn look(client: &Client, db: &SampleDB) -> InitSources {
+pub(crate) async fn read(api: &impl ApiQueries, db: &SampleDB) -> InitSources {
     let mut sum = Sha256::new();
     if db.spec.init.sql_from.is_empty() {
         return InitSources::Digest(String::new());
     }
     for source in &db.spec.init.sql_from {
-        match read(client, &db.meta.key.namespace, source).await {
+        match content(api, &db.meta.key, source).await {
             Ok(Some(text)) => sum.update(Sha256::digest(text)),
             Ok(None) => return InitSources::Missing(missing(source)),
             Err(error) => return InitSources::Unknown(format!("{} cannot be read: {error}", missing(source))),
@@ -26,15 +28,15 @@ pub(crate) async fn look(client: &Client, db: &SampleDB) -> InitSources {
     InitSources::Digest(sum.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-async fn read(client: &Client, namespace: &str, source: &SqlSource) -> Result<Option<Vec<u8>>, Error> {
+async fn content(api: &impl ApiQueries, db: &Key, source: &SqlSource) -> Result<Option<Vec<u8>>, Error> {
     if let Some(KeyRef { name, key }) = &source.config_map_key_ref {
-        let found = Api::<ConfigMap>::namespaced(client.clone(), namespace).get_opt(name).await?;
+        let found: Option<ConfigMap> = whole(api, projections::ConfigMap::KIND, &db.sibling(name)).await?;
         let Some(map) = found else { return Ok(None) };
         let text = map.data.and_then(|mut data| data.remove(key)).map(String::into_bytes);
         return Ok(text.or_else(|| map.binary_data.and_then(|mut data| data.remove(key)).map(|bytes| bytes.0)));
     }
     let Some(KeyRef { name, key }) = &source.secret_key_ref else { return Ok(Some(Vec::new())) };
-    let found = Api::<Secret>::namespaced(client.clone(), namespace).get_opt(name).await?;
+    let found: Option<Secret> = whole(api, SECRET, &db.sibling(name)).await?;
     Ok(found.and_then(|secret| secret.data).and_then(|mut data| data.remove(key)).map(|bytes| bytes.0))
 }
 

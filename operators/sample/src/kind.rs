@@ -1,7 +1,7 @@
 //! The kind, as the runtime reads it.
 
 use runtime::plan::Kind;
-use runtime::views::{Custom, CustomKind};
+use runtime::projections::{Custom, CustomKind};
 
 /// The kind Sample.
 #[derive(Debug)]
@@ -12,7 +12,7 @@ impl CustomKind for SampleKind {
     type Spec = api::sample::SampleFields;
     type Status = api::sample::SampleStatus;
 
-    /// A Sample has no `spec`: its fields stand at the top.
+    /// A Sample has no `spec`: its fields are at the top level.
     fn spec(json: &str) -> serde_json::Result<Self::Spec> {
         serde_json::from_str(json)
     }

@@ -10,7 +10,7 @@ use runtime::cache::{Cache, Store};
 use runtime::controller::Watches;
 use runtime::permissions::Permission;
 use runtime::plan::Plan;
-use runtime::views::ConfigMap;
+use runtime::projections::ConfigMap;
 use runtime::{Error, Operator};
 
 mod kind;
@@ -25,7 +25,7 @@ pub const PERMISSIONS: &[Permission] = &[
     Permission { group: api::GROUP, resources: &["samples/status"], verbs: &["patch"] },
     // Owner references that block deletion need it where OwnerReferencesPermissionEnforcement is on (OpenShift).
     Permission { group: api::GROUP, resources: &["samples/finalizers"], verbs: &["update"] },
-    // That same plugin asks for `delete` of whoever adopts an orphan, and a ConfigMap that was made immutable has to go.
+    // That same plugin requires `delete` from a client that adopts an orphan, and an immutable ConfigMap has to be replaced.
     Permission { group: "", resources: &["configmaps"], verbs: &["get", "list", "watch", "create", "patch", "delete"] },
 ];
 
@@ -41,9 +41,9 @@ impl SampleOperator {
         Self { samples: cache.store(), config_maps: cache.store() }
     }
 
-    /// What the stores say of `sample`.
+    /// What the stores hold of `sample`: all that is observed.
     #[must_use]
-    pub fn look(&self, sample: &Arc<Sample>) -> Observed {
+    pub fn read_stores(&self, sample: &Arc<Sample>) -> Observed {
         let config_map = self.config_maps.child(&sample.meta.key, &sample.meta);
         Observed { sample: sample.clone(), config_map }
     }
@@ -64,7 +64,7 @@ impl Operator for SampleOperator {
     }
 
     async fn observe(&self, sample: &Arc<Sample>) -> Result<Observed, Error> {
-        Ok(self.look(sample))
+        Ok(self.read_stores(sample))
     }
 
     fn plan(observed: &Observed, now: Timestamp) -> Plan<api::sample::SampleStatus> {

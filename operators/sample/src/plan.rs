@@ -1,4 +1,4 @@
-//! What to do about a Sample. Pure.
+//! Pure: the plan for a Sample.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,15 +7,15 @@ use api::sample::{SampleReason, SampleStatus};
 use api::{Contract, Reason, ReconcileReason};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1 as core;
-use runtime::cache::View;
-use runtime::plan::conditions::Summary;
+use runtime::cache::Projection;
 use runtime::plan::meta::child_meta;
-use runtime::plan::{Apply, Delete, Effect, Plan, Seen};
-use runtime::views::ConfigMap;
+use runtime::plan::{Apply, ChildState, Delete, Effect, Plan};
+use runtime::projections::ConfigMap;
+use runtime::status::conditions::Summary;
 
 use crate::Sample;
 
-/// The entry of the ConfigMap that holds the string.
+/// The key of the ConfigMap under which the string is stored.
 pub const ENTRY: &str = "testString";
 
 /// A Sample and its ConfigMap.
@@ -24,7 +24,7 @@ pub struct Observed {
     /// The object itself.
     pub sample: Arc<Sample>,
     /// Its ConfigMap.
-    pub config_map: Seen<ConfigMap>,
+    pub config_map: ChildState<ConfigMap>,
 }
 
 /// Decides.
@@ -33,34 +33,34 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan<SampleStatus> {
     if observed.sample.meta.deleting {
         return Plan::nothing();
     }
-    let wanted = config_map(&observed.sample);
-    let key = &wanted.key;
+    let desired = config_map(&observed.sample);
+    let key = &desired.key;
     let (effects, summary, reason, message) = match &observed.config_map {
-        Seen::Leaving => (
+        ChildState::Terminating => (
             Vec::new(),
             Summary::Reconciling,
             Reason::from(ReconcileReason::WaitingForDeletion),
-            format!("waiting until the ConfigMap {} that is being deleted is gone", key.name),
+            format!("waiting for the ConfigMap {} to be deleted", key.name),
         ),
-        Seen::Unreadable(why) => (
+        ChildState::Undecodable(why) => (
             Vec::new(),
             Summary::Stalled,
             ReconcileReason::Unreadable.into(),
-            format!("the ConfigMap {}: {why}", key.name),
+            format!("the ConfigMap {} cannot be decoded: {why}", key.name),
         ),
         seen => {
-            let kept_as = format!("the ConfigMap {} holds the string", key.name);
-            (kept(seen, wanted), Summary::Ready, SampleReason::Kept.into(), kept_as)
+            let message = format!("the ConfigMap {} contains testString", key.name);
+            (effects(seen, desired), Summary::Ready, SampleReason::Kept.into(), message)
         }
     };
     let contract = Contract { conditions: summary.conditions(reason, message, now), ..Contract::default() };
     Plan { effects, status: Some(SampleStatus { contract }), ..Plan::nothing() }
 }
 
-/// What makes the ConfigMap as wanted. One that takes no change any more makes way for another.
-fn kept(seen: &Seen<ConfigMap>, wanted: Apply) -> Vec<Effect> {
-    let Some(apply) = seen.kept(wanted) else { return Vec::new() };
-    match seen.ours().filter(|live| live.immutable) {
+/// The effects that bring the ConfigMap to the desired state. An immutable one is replaced.
+fn effects(seen: &ChildState<ConfigMap>, desired: Apply) -> Vec<Effect> {
+    let Some(apply) = seen.kept(desired) else { return Vec::new() };
+    match seen.owned().filter(|live| live.immutable) {
         Some(live) => {
             vec![Effect::Delete(Delete::of(ConfigMap::KIND, &live.meta)), Effect::Apply(apply.anew())]
         }
@@ -80,7 +80,7 @@ fn config_map(sample: &Sample) -> Apply {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use runtime::plan::seen::Live;
+    use runtime::plan::child::OwnedChild;
     use serde_json::json;
 
     fn sample(string: &str) -> Arc<Sample> {
@@ -93,8 +93,8 @@ mod tests {
     }
 
     #[test]
-    fn makes_the_config_map_and_is_ready_in_one_pass() {
-        let plan = plan(&Observed { sample: sample("x"), config_map: Seen::Absent }, Timestamp::UNIX_EPOCH);
+    fn creates_the_config_map_and_is_ready_in_one_reconcile() {
+        let plan = plan(&Observed { sample: sample("x"), config_map: ChildState::Absent }, Timestamp::UNIX_EPOCH);
         let [Effect::Apply(apply)] = &plan.effects[..] else { panic!("one apply, not {:?}", plan.effects) };
         assert_eq!(apply.body["data"][ENTRY], "x");
         assert_eq!(apply.body["metadata"]["ownerReferences"][0]["uid"], "u");
@@ -102,12 +102,12 @@ mod tests {
     }
 
     #[test]
-    fn every_name_that_the_api_takes_makes_labels_that_it_takes() {
+    fn every_valid_name_gives_valid_labels() {
         for name in
             ["a".repeat(63), "a".repeat(64), "a.".repeat(126) + "a", format!("{}.{}", "a".repeat(45), "b".repeat(200))]
         {
             let sample = named(&name, "x");
-            let plan = plan(&Observed { sample, config_map: Seen::Absent }, Timestamp::UNIX_EPOCH);
+            let plan = plan(&Observed { sample, config_map: ChildState::Absent }, Timestamp::UNIX_EPOCH);
             let [Effect::Apply(apply)] = &plan.effects[..] else { panic!("one apply, not {:?}", plan.effects) };
             assert_eq!(apply.body["metadata"]["name"], *name);
             let instance = apply.body["metadata"]["labels"]["app.kubernetes.io/instance"].as_str().unwrap();
@@ -117,14 +117,14 @@ mod tests {
     }
 
     #[test]
-    fn a_config_map_that_takes_no_change_makes_way_once_it_is_to_change() {
+    fn an_immutable_config_map_is_replaced_once_it_has_to_change() {
         let seen = |string: &str| {
-            let wanted = config_map(&sample(string));
-            let mut live = wanted.body.clone();
+            let rendered = config_map(&sample(string));
+            let mut live = rendered.body.clone();
             live["metadata"]["uid"] = json!("c");
             live["immutable"] = json!(true);
             let view = Arc::new(ConfigMap::decode(&live.to_string()).unwrap());
-            Seen::Ours(Live { view, fingerprint: wanted.fingerprint() })
+            ChildState::Owned(OwnedChild { view, fingerprint: rendered.fingerprint() })
         };
         let planned = |config_map| plan(&Observed { sample: sample("x"), config_map }, Timestamp::UNIX_EPOCH);
         assert!(planned(seen("x")).effects.is_empty());
@@ -134,8 +134,8 @@ mod tests {
     }
 
     #[test]
-    fn waits_while_a_config_map_of_that_name_is_being_deleted() {
-        let plan = plan(&Observed { sample: sample("x"), config_map: Seen::Leaving }, Timestamp::UNIX_EPOCH);
+    fn waits_while_a_config_map_of_that_name_is_terminating() {
+        let plan = plan(&Observed { sample: sample("x"), config_map: ChildState::Terminating }, Timestamp::UNIX_EPOCH);
         assert!(plan.effects.is_empty());
         assert!(plan.status.unwrap().contract.is_true("Reconciling"));
     }

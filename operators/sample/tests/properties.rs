@@ -1,13 +1,13 @@
-//! Sample in a cluster in memory: whatever happens on the way, the ConfigMap ends as asked, and then there is silence.
+//! Sample in a cluster in memory: whatever happens, the ConfigMap converges to the spec, and then the operator writes nothing.
 
 use std::sync::Arc;
 
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
-use runtime::cache::{Cache, Entry, Store, View};
+use runtime::cache::{Cache, Entry, Projection, Store};
 use runtime::plan::{Key, Kind};
+use runtime::projections::ConfigMap;
 use runtime::testing::{NOW, World};
-use runtime::views::ConfigMap;
 use sample::{Sample, SampleOperator, plan};
 use serde_json::{Value, json};
 
@@ -15,12 +15,12 @@ use serde_json::{Value, json};
 #[derive(Clone, Debug)]
 enum Step {
     Edit(String),
-    Pass {
+    Reconcile {
         sees: usize,
         lives: Option<usize>,
     },
     HandEdit,
-    /// To where the API server refuses it beside ours.
+    /// Moves the entry to where the API server does not allow it next to `data`.
     HandMove,
     HandDelete,
     Recreate,
@@ -29,7 +29,7 @@ enum Step {
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         "[a-c]{0,3}".prop_map(Step::Edit),
-        (0..4_usize, prop::option::of(0..3_usize)).prop_map(|(sees, lives)| Step::Pass { sees, lives }),
+        (0..4_usize, prop::option::of(0..3_usize)).prop_map(|(sees, lives)| Step::Reconcile { sees, lives }),
         Just(Step::HandEdit),
         Just(Step::HandMove),
         Just(Step::HandDelete),
@@ -37,14 +37,14 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-struct Bench {
+struct Harness {
     world: World,
     operator: SampleOperator,
     samples: Arc<Store<Sample>>,
     key: Key,
 }
 
-impl Bench {
+impl Harness {
     fn new() -> Self {
         let mut cache = Cache::new(&[]);
         let operator = SampleOperator::new(&mut cache);
@@ -61,10 +61,10 @@ impl Bench {
         let key = self.key.clone();
         match step {
             Step::Edit(string) => self.world.edit(Sample::KIND, &key, |sample| sample["testString"] = json!(string)),
-            Step::Pass { sees, lives } => {
+            Step::Reconcile { sees, lives } => {
                 self.world.deliver(sees);
                 self.world.lifetime = lives;
-                self.pass();
+                self.reconcile();
                 self.world.lifetime = None;
             }
             Step::HandEdit => self.world.edit(ConfigMap::KIND, &key, |map| map["data"][plan::ENTRY] = json!("by hand")),
@@ -80,9 +80,9 @@ impl Bench {
         }
     }
 
-    fn pass(&mut self) {
+    fn reconcile(&mut self) {
         if let Some(Entry::Object(sample)) = self.samples.get(&self.key) {
-            let planned = plan::plan(&self.operator.look(&sample), NOW);
+            let planned = plan::plan(&self.operator.read_stores(&sample), NOW);
             let before = [Sample::KIND, ConfigMap::KIND].map(|kind| self.version(kind));
             drop(self.world.pass(&*sample, planned));
             if self.version(Sample::KIND) != before[0] {
@@ -95,9 +95,9 @@ impl Bench {
         self.world.get(kind, &self.key).map_or(Value::Null, |live| live["metadata"]["resourceVersion"].clone())
     }
 
-    /// What has just been said of the Sample that was seen: it holds by the ConfigMap as it was seen, or as this pass wrote it.
+    /// Checks the status that was just written, by the ConfigMap as the store held it, or as this reconcile wrote it.
     fn judge(&self, config_map_before: &Value) {
-        let seen = self.world.shown(Sample::KIND, &self.key).expect("there was a pass over it");
+        let seen = self.world.shown(Sample::KIND, &self.key).expect("it was reconciled");
         let wrote = self.version(ConfigMap::KIND) != *config_map_before;
         let map = if wrote {
             self.world.get(ConfigMap::KIND, &self.key)
@@ -105,9 +105,9 @@ impl Bench {
             self.world.shown(ConfigMap::KIND, &self.key)
         };
         let status = &self.world.get(Sample::KIND, &self.key).expect("it was written")["status"];
-        let said = status["conditions"].as_array().and_then(|all| all.iter().find(|one| one["status"] == "True"));
+        let reported = status["conditions"].as_array().and_then(|all| all.iter().find(|one| one["status"] == "True"));
         assert_eq!(status["observedGeneration"], seen["metadata"]["generation"], "{status}");
-        if said.is_some_and(|said| said["type"] == "Ready") {
+        if reported.is_some_and(|reported| reported["type"] == "Ready") {
             let map = map.unwrap_or_else(|| panic!("Ready without a ConfigMap: {status}"));
             assert_eq!(map["data"][plan::ENTRY], seen["testString"], "{status}");
             assert_eq!(map["metadata"]["ownerReferences"][0]["uid"], seen["metadata"]["uid"], "{status}");
@@ -123,42 +123,42 @@ mod properties {
         #![proptest_config(seed::properties!(500))]
 
         #[test]
-        fn the_config_map_ends_as_asked_and_then_there_is_silence(
+        fn the_config_map_converges_and_then_nothing_is_written(
             steps in prop::collection::vec(step(), 0..30),
             last in "[a-z]{1,8}",
         ) {
-            let mut bench = Bench::new();
-            steps.into_iter().for_each(|step| bench.take(step));
-            bench.take(Step::Edit(last.clone()));
+            let mut harness = Harness::new();
+            steps.into_iter().for_each(|step| harness.take(step));
+            harness.take(Step::Edit(last.clone()));
             for _ in 0..5 {
-                bench.world.collect_garbage();
-                bench.world.deliver_all();
-                bench.pass();
+                harness.world.collect_garbage();
+                harness.world.deliver_all();
+                harness.reconcile();
             }
-            bench.world.deliver_all();
-            let map = bench.world.get(ConfigMap::KIND, &bench.key).expect("it was made");
+            harness.world.deliver_all();
+            let map = harness.world.get(ConfigMap::KIND, &harness.key).expect("it was created");
             prop_assert_eq!(&map["data"][plan::ENTRY], &json!(last));
             prop_assert_eq!(&map["binaryData"][plan::ENTRY], &json!(null));
-            let sample = bench.world.get(Sample::KIND, &bench.key).expect("nobody deleted it for good");
+            let sample = harness.world.get(Sample::KIND, &harness.key).expect("it was recreated");
             prop_assert_eq!(&sample["status"]["observedGeneration"], &sample["metadata"]["generation"]);
             prop_assert_eq!(&sample["status"]["conditions"][0]["status"], "True");
-            let writes = bench.world.writes;
-            bench.pass();
-            prop_assert_eq!(bench.world.writes, writes);
+            let writes = harness.world.writes;
+            harness.reconcile();
+            prop_assert_eq!(harness.world.writes, writes);
         }
     }
 }
 
-/// Nothing but the seed decides what happens: steps that are drawn again lead to the same world.
+/// Only the seed decides what happens: the same steps lead to the same world.
 #[test]
 fn a_seed_repeats_its_worlds() {
     let worlds = |seed| {
         let mut runner = seed::runner_of(seed);
         [(); 20].map(|()| {
             let steps = prop::collection::vec(step(), 0..30).new_tree(&mut runner).expect("steps").current();
-            let mut bench = Bench::new();
-            steps.into_iter().for_each(|step| bench.take(step));
-            (bench.world.content(), bench.world.writes)
+            let mut harness = Harness::new();
+            steps.into_iter().for_each(|step| harness.take(step));
+            (harness.world.content(), harness.world.writes)
         })
     };
     let seed = seed::seed();

@@ -91,7 +91,7 @@ fn files(root: &Path, options: &Options) -> Result<Vec<Generated>, String> {
         files.insert(0, (manifest(&project), generated::document(&csv)));
         Ok(files)
     };
-    make().map_err(|why: String| format!("the bundle cannot be made: {why}"))
+    make().map_err(|why: String| format!("the bundle cannot be generated: {why}"))
 }
 
 fn csv(

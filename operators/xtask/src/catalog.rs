@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use sample_db::plan::catalog::Catalog;
+use sample_db::database::catalog::Catalog;
 
 use crate::generated::{Generated, document};
 

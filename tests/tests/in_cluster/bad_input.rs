@@ -103,17 +103,17 @@ async fn ports_hooks_and_accounts_that_contradict_themselves_are_refused() {
             ports(json!([{ "name": "a", "port": 80 }, { "name": "a", "port": 81 }])),
             &["spec.ports[1]", "Duplicate value"],
         ),
-        (ports(json!([{ "name": "Http", "port": 80 }])), &["the name of a port is 1 to 15"]),
-        (ports(json!([{ "name": "80", "port": 80 }])), &["the name of a port is 1 to 15"]),
+        (ports(json!([{ "name": "Http", "port": 80 }])), &["the name of a port must be 1 to 15"]),
+        (ports(json!([{ "name": "80", "port": 80 }])), &["the name of a port must be 1 to 15"]),
         (
             ports(json!([{ "name": "a", "port": 80, "protocol": "SCTP" }])),
             &["spec.ports[0].protocol", "\"TCP\", \"UDP\""],
         ),
         (resource(json!({ "resource": "limits.gpu" })), &["resourceFieldRef.resource", "\"limits.memory\""]),
-        (resource(json!({ "resource": "limits.memory", "divisor": "1m" })), &["divisor is 1 or 1m of cpu"]),
+        (resource(json!({ "resource": "limits.memory", "divisor": "1m" })), &["divisor must be 1 or 1m for cpu"]),
         (json!({ "preStop": {} }), &["preStop takes exactly one of exec, httpGet and sleep"]),
-        (json!({ "preStop": { "sleep": { "seconds": 31 } } }), &["must not be above terminationGracePeriodSeconds"]),
-        (json!({ "automountToken": true }), &["automountToken needs serviceAccountName"]),
+        (json!({ "preStop": { "sleep": { "seconds": 31 } } }), &["must not exceed terminationGracePeriodSeconds"]),
+        (json!({ "automountToken": true }), &["automountToken requires serviceAccountName"]),
         (json!({ "imagePullPolicy": "Sometimes" }), &["\"Always\", \"IfNotPresent\", \"Never\""]),
     ])
     .await;
@@ -126,12 +126,15 @@ async fn overrides_of_what_finds_the_pods_and_sources_of_two_kinds_are_refused()
     refused(&[
         (
             metadata(json!({ "labels": { "app.kubernetes.io/instance": "a" } })),
-            &["labels that find the pods are the operator's"],
+            &["labels that select the pods are reserved for the operator"],
         ),
-        (metadata(json!({ "labels": { "multi-operator.example.com/whole": "true" } })), &["labels that find the pods"]),
+        (
+            metadata(json!({ "labels": { "multi-operator.example.com/whole": "true" } })),
+            &["labels that select the pods"],
+        ),
         (
             metadata(json!({ "annotations": { "kubectl.kubernetes.io/restartedAt": "now" } })),
-            &["annotations that restart pods are the operator's"],
+            &["annotations that restart pods are reserved for the operator"],
         ),
         (metadata(json!({ "labels": { "a": 1 } })), &["spec.podOverrides.metadata.labels.a", "string"]),
         (json!({ "podOverrides": { "spec": [] } }), &["spec.podOverrides.spec", "object"]),
@@ -177,9 +180,9 @@ async fn mounts_that_cannot_be_are_refused() {
         (files("/a", json!({ "configMap": map, "subPath": "../b" })), &["must be a relative path without '..'"]),
         (
             files("/a", json!({ "projected": [{ "serviceAccountToken": { "path": "token" } }] })),
-            &["files with a serviceAccountToken need serviceAccountName"],
+            &["files with a serviceAccountToken require serviceAccountName"],
         ),
-        (both, &["must not have a mountPath in common"]),
+        (both, &["must not share a mountPath"]),
         (scratch(json!({ "mountPath": "/a" })), &["spec.scratch[0].sizeLimit", "Required value"]),
         (scratch(json!({ "mountPath": "/a", "sizeLimit": "0" })), &["sizeLimit must be a quantity above 0"]),
         (files("/a", json!({ "hostPath": { "path": "/" } })), &["files take exactly one of"]),
@@ -197,12 +200,12 @@ async fn rollouts_that_could_not_end_are_refused() {
         (pace(json!(-1), json!(1)), &["0 or more, or a percentage from 0% to 100%"]),
         (
             json!({ "strategy": { "type": "Recreate", "rollingUpdate": { "maxSurge": 1 } } }),
-            &["strategy.rollingUpdate is for the type RollingUpdate alone"],
+            &["strategy.rollingUpdate requires the type RollingUpdate"],
         ),
         (json!({ "strategy": { "type": "BlueGreen" } }), &["\"RollingUpdate\", \"Recreate\""]),
         (
             json!({ "minReadySeconds": 600 }),
-            &["progressDeadlineSeconds (600 by default) must be above minReadySeconds"],
+            &["progressDeadlineSeconds (600 by default) must be greater than minReadySeconds"],
         ),
     ])
     .await;
@@ -211,11 +214,11 @@ async fn rollouts_that_could_not_end_are_refused() {
 #[tokio::test]
 async fn numbers_of_pods_that_contradict_themselves_are_refused() {
     let scaled = |autoscaling: Value| json!({ "replicas": null, "autoscaling": autoscaling });
-    let target: &[&str] = &["must be a percentage of what pods request, such as 80%"];
+    let target: &[&str] = &["must be a percentage of the pods' requests, such as 80%"];
     refused(&[
-        (json!({ "autoscaling": { "max": 3 } }), &["replicas and autoscaling exclude each other"]),
+        (json!({ "autoscaling": { "max": 3 } }), &["replicas and autoscaling are mutually exclusive"]),
         (scaled(json!({})), &["spec.autoscaling.max", "Required value"]),
-        (scaled(json!({ "min": 4, "max": 3 })), &["autoscaling.min (1 by default) must not be above autoscaling.max"]),
+        (scaled(json!({ "min": 4, "max": 3 })), &["autoscaling.min (1 by default) must not exceed autoscaling.max"]),
         (scaled(json!({ "min": 0, "max": 3 })), &["spec.autoscaling.min", "greater than or equal to 1"]),
         (scaled(json!({ "max": 1001 })), &["spec.autoscaling.max", "less than or equal to 1000"]),
         (scaled(json!({ "max": 3, "cpu": "lots" })), target),
@@ -235,16 +238,19 @@ async fn numbers_of_pods_that_contradict_themselves_are_refused() {
 #[tokio::test]
 async fn ways_in_that_lead_nowhere_are_refused() {
     let route = |route: Value| json!({ "port": 80, "route": route });
-    let path: &[&str] = &["path must begin with '/'"];
+    let path: &[&str] = &["path must start with '/'"];
     let at = |path: &str| route(json!({ "host": "a.b", "path": path }));
     let gateway = json!({ "name": "public" });
     let udp = json!([{ "name": "dns", "port": 53, "protocol": "UDP" }]);
     refused(&[
-        (json!({ "service": { "type": "NodePort" } }), &["service needs port or ports"]),
+        (json!({ "service": { "type": "NodePort" } }), &["service requires port or ports"]),
         (json!({ "port": 80, "service": { "type": "ExternalName" } }), &["spec.service.type", "\"NodePort\""]),
-        (json!({ "port": 80, "service": { "annotations": { "a b": "c" } } }), &["service.annotations must have keys"]),
-        (json!({ "route": { "host": "a.b" } }), &["route needs port, or a TCP port among ports"]),
-        (json!({ "ports": udp, "route": { "host": "a.b" } }), &["route needs port, or a TCP port among ports"]),
+        (
+            json!({ "port": 80, "service": { "annotations": { "a b": "c" } } }),
+            &["service.annotations must have valid Kubernetes annotation keys"],
+        ),
+        (json!({ "route": { "host": "a.b" } }), &["route requires port, or a TCP port in ports"]),
+        (json!({ "ports": udp, "route": { "host": "a.b" } }), &["route requires port, or a TCP port in ports"]),
         (route(json!({})), &["spec.route.host", "Required value"]),
         (route(json!({ "host": "A.b" })), &["spec.route.host", "should match"]),
         (route(json!({ "host": "a.*.b" })), &["spec.route.host", "should match"]),
@@ -259,7 +265,7 @@ async fn ways_in_that_lead_nowhere_are_refused() {
         ),
         (
             route(json!({ "host": "a.b", "gateway": gateway, "tlsSecret": "a" })),
-            &["route.tlsSecret is for an Ingress alone"],
+            &["route.tlsSecret applies only to an Ingress"],
         ),
         (route(json!({ "host": "a.b", "gateway": {} })), &["spec.route.gateway.name", "Required value"]),
     ])
@@ -269,7 +275,7 @@ async fn ways_in_that_lead_nowhere_are_refused() {
 #[tokio::test]
 async fn resources_that_contradict_themselves_are_refused() {
     let resources = |requests: Value, limits: Value| json!({ "resources": { "requests": requests, "limits": limits } });
-    let above: &[&str] = &["resources.requests must not be above resources.limits"];
+    let above: &[&str] = &["a request in resources.requests must not exceed its limit"];
     let quantity: &[&str] = &["each value must be a quantity of 0 or more, such as 250m, 1 or 128Mi"];
     refused(&[
         (resources(json!({ "cpu": "2" }), json!({ "cpu": "1500m" })), above),

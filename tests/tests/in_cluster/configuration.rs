@@ -174,7 +174,7 @@ async fn files_and_variables_from_what_is_not_there_are_told_and_the_old_pods_se
         (file(json!({ "secret": { "name": "none" } })), ["ContainerCreating", "check that Secret none exists"]),
         (
             file(json!({ "configMap": { "name": "settings", "items": [{ "key": "none", "path": "x" }] } })),
-            ["ContainerCreating", "ConfigMap settings exists, with the entries asked for"],
+            ["ContainerCreating", "ConfigMap settings exists, with the required keys"],
         ),
         (
             json!({ "spec": { "files": null, "env": [variable] } }),

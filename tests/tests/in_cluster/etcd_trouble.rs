@@ -86,7 +86,7 @@ async fn what_cannot_be_had_is_refused_and_nothing_is_made_or_touched() {
     let spec = "{size: 3, TLS: {static: {member: {peerSecret: a, serverSecret: b}, operatorSecret: c}}}";
     let etcd = Etcd::apply(&ns, "web", spec).await;
     let message = etcd.says("Stalled", ConditionStatus::True, "TLSNotSupported").await;
-    assert!(message.contains("spec.TLS") && message.contains("nothing is made"), "{message}");
+    assert!(message.contains("spec.TLS") && message.contains("nothing is created"), "{message}");
     let lists = ListParams::default();
     assert!(etcd.pods().await.is_empty() && etcd.claims().await.is_empty());
     assert!(ns.api::<Service>().list(&lists).await.expect("Services can be listed").items.is_empty());

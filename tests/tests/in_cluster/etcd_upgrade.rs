@@ -135,7 +135,7 @@ async fn what_etcd_forbids_is_refused() {
         assert!(status.contract.is_true("Available") && status.contract.is_true("QuorumHealthy"));
     };
     for (version, words) in [
-        ("3.4.23", "etcd cannot go back from 3.5.16 to 3.4.23"),
+        ("3.4.23", "etcd cannot be downgraded from 3.5.16 to 3.4.23"),
         ("3.7.3", "one minor version at a time"),
         ("3.6.16", "3.5.26 or later"),
     ] {

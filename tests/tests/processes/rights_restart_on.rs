@@ -37,7 +37,7 @@ pub async fn each_object_is_asked_for_once_a_minute_and_a_missing_right_is_told(
     stage.app_of("three", json!({ "image": "nginx:1.25", "replicas": 0, "restartOn": secret })).await?;
     let (reason, message) = stage.condition::<MyApp>("three", "Stalled", SOON).await?;
     println!("restartOn: {message}");
-    let right = format!("the right to get secrets in namespace {}", stage.name);
+    let right = format!("permission to get secrets in namespace {}", stage.name);
     ensure(reason == "Forbidden" && message.contains(&right), || format!("{reason}: {message}"))?;
 
     settled(&proxy).await?;

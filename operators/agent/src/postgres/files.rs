@@ -1,4 +1,4 @@
-//! Files and folders, made to last.
+//! Files and directories, made to last.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+pub(crate) use super::checksum::{FileEntry, hexadecimal, sha256};
 use crate::failure::{Failure, Reason};
 
-/// 32 hexadecimal digits that nobody can guess.
+/// 32 hexadecimal digits that no other process can guess.
 pub(crate) fn secret() -> Result<String, Failure> {
     let mut bytes = [0; 16];
     let read = File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut bytes));
@@ -20,7 +20,7 @@ pub(crate) fn secret() -> Result<String, Failure> {
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// What an error of the system means; `what` begins the sentence.
+/// What an error of the system means; `what` begins the message.
 pub(crate) fn failed(what: &str, path: &Path, error: &io::Error, otherwise: Reason) -> Failure {
     let reason = match error.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Reason::NoSpace,
@@ -30,7 +30,7 @@ pub(crate) fn failed(what: &str, path: &Path, error: &io::Error, otherwise: Reas
     Failure::new(reason, format!("{} cannot be {what}: {error}", path.display()))
 }
 
-/// A folder for oneself alone, and those above it.
+/// A directory for oneself alone, and those above it.
 pub(crate) fn make_private(folder: &Path) -> io::Result<()> {
     if let Some(above) = folder.parent() {
         fs::create_dir_all(above)?;
@@ -57,22 +57,22 @@ pub(crate) fn write(path: &Path, text: &str) -> io::Result<()> {
     sync_folder(path.parent().unwrap_or(Path::new("/")))
 }
 
-/// The file of that suffix beside a data folder, since the folder itself is replaced, and copied.
+/// The file of that suffix beside a data directory, since the directory itself is replaced, and copied.
 pub(crate) fn beside(data: &Path, suffix: &str) -> PathBuf {
     let mut name = data.file_name().unwrap_or_default().to_owned();
     name.push(suffix);
     data.with_file_name(name)
 }
 
-/// Makes the names in a folder last.
+/// Makes the names in a directory last.
 pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// How often a folder is removed into which somebody still writes: a program whose parent was killed, and that ends.
+/// How often a directory is removed into which a program still writes whose parent was killed, and that ends.
 const REMOVALS: u32 = 40;
 
-/// Removes a file or a folder with all in it; it need not be there.
+/// Removes a file or a directory with all in it; it need not be there.
 pub(crate) fn remove(path: &Path) -> io::Result<()> {
     for _ in 1..REMOVALS {
         match remove_once(path) {
@@ -115,25 +115,7 @@ pub(crate) fn digest(path: &Path, sync: bool) -> io::Result<(u64, String)> {
     Ok((bytes, hexadecimal(&hash.finalize())))
 }
 
-pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-pub(crate) fn sha256(bytes: &[u8]) -> String {
-    hexadecimal(&Sha256::digest(bytes))
-}
-
-/// A file of a snapshot, as its manifest names it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct FileEntry {
-    /// From the snapshot's folder, with `/`.
-    pub(crate) path: String,
-    pub(crate) bytes: u64,
-    /// In hexadecimal.
-    pub(crate) sha256: String,
-}
-
-/// All files below a folder, with their sums, in order; they and the folders are made to last.
+/// All files below a directory, with their sums, in order; they and the directories are made to last.
 pub(crate) fn entries(folder: &Path) -> io::Result<Vec<FileEntry>> {
     let mut found = Vec::new();
     collect(folder, "", &mut found)?;
@@ -153,13 +135,13 @@ fn collect(folder: &Path, prefix: &str, found: &mut Vec<FileEntry>) -> io::Resul
             let (bytes, sha256) = digest(&entry.path(), true)?;
             found.push(FileEntry { path, bytes, sha256 });
         } else {
-            return Err(io::Error::other(format!("{path} is neither a file nor a folder")));
+            return Err(io::Error::other(format!("{path} is neither a file nor a directory")));
         }
     }
     sync_folder(folder)
 }
 
-/// Copies a folder with all in it; nothing is made to last.
+/// Copies a directory with all in it; nothing is made to last.
 pub(crate) fn copy(from: &Path, to: &Path) -> io::Result<()> {
     make_private(to)?;
     for entry in fs::read_dir(from)? {
@@ -175,7 +157,7 @@ pub(crate) fn copy(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// When something below a folder was changed last.
+/// When something below a directory was changed last.
 pub(crate) fn last_change(path: &Path) -> io::Result<SystemTime> {
     let metadata = fs::symlink_metadata(path)?;
     let mut last = metadata.modified()?;
@@ -187,7 +169,7 @@ pub(crate) fn last_change(path: &Path) -> io::Result<SystemTime> {
     Ok(last)
 }
 
-/// A private folder that goes when this is dropped.
+/// A private directory that goes when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Scratch(PathBuf);
 

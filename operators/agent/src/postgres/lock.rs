@@ -1,5 +1,5 @@
-//! Who works on a folder. A server's own lock file has the number of a process, which means nothing in another pod:
-//! everything that the agent does with a folder is done under a lock of the kernel, and a server that it starts holds
+//! Who works on a directory. A server's own lock file has the number of a process, which means nothing in another pod:
+//! everything that the agent does with a directory is done under a lock of the kernel, and a server that it starts holds
 //! that lock for as long as one of its processes lives.
 
 use std::fs::{File, OpenOptions, TryLockError};
@@ -7,44 +7,44 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::files;
 use crate::failure::{Failure, Reason};
-use crate::progress::Progress;
+use crate::postgres::files;
+use crate::progress::WaitLogger;
 
 /// What happens on a volume that knows no locks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Without {
+pub(crate) enum LockPolicy {
     /// The database must come up all the same; it is on its own volume, and there is one pod of it.
-    GoOn,
-    Fail,
+    BestEffort,
+    Required,
 }
 
-/// The lock of a data folder.
-pub(crate) fn of(folder: &Path) -> PathBuf {
+/// The lock of a data directory.
+pub(crate) fn path(folder: &Path) -> PathBuf {
     files::beside(folder, ".lock")
 }
 
 /// Takes the lock, or waits for it for at most this long. It is held until the file, and every copy of it, is closed.
-pub(crate) fn take(path: &Path, patience: Duration, without: Without) -> Result<File, Failure> {
+pub(crate) fn take(path: &Path, patience: Duration, policy: LockPolicy) -> Result<File, Failure> {
     let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path);
     let file = opened.map_err(|error| files::failed("opened", path, &error, Reason::DataUnreadable))?;
     let end = Instant::now() + patience;
-    let mut progress: Option<Progress> = None;
+    let mut progress: Option<WaitLogger> = None;
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(file),
             Err(TryLockError::WouldBlock) if Instant::now() < end => {
-                let goal = || Progress::towards(format!("nobody else holds {}", path.display()));
+                let goal = || WaitLogger::new(format!("no other process holds {}", path.display()));
                 let progress = progress.get_or_insert_with(goal);
-                progress.remind();
+                progress.heartbeat();
                 progress.pause();
             }
             Err(TryLockError::WouldBlock) => {
-                let sentence = format!("{} is held: another server or run works on the folder", path.display());
-                return Err(Failure::new(Reason::DataInUse, sentence));
+                let message = format!("{} is held: another server or command uses the directory", path.display());
+                return Err(Failure::new(Reason::DataInUse, message));
             }
-            Err(TryLockError::Error(error)) if without == Without::GoOn => {
-                eprintln!("{} cannot be locked: {error}; going on without", path.display());
+            Err(TryLockError::Error(error)) if policy == LockPolicy::BestEffort => {
+                eprintln!("{} cannot be locked: {error}; continuing without a lock", path.display());
                 return Ok(file);
             }
             Err(TryLockError::Error(error)) => return Err(files::failed("locked", path, &error, Reason::DataInUse)),

@@ -113,7 +113,7 @@ fn a_schema_of_that_name_is_named_or_what_is_left_out_with_it() {
     refused("the schema multi_operator of database \"postgres\" belongs to the role \"app\"");
     // Of a table without columns the catalogs say nothing, which is no yes.
     server.sql("postgres", "CREATE SCHEMA multi_operator; CREATE TABLE multi_operator.opened ()");
-    refused("the table multi_operator.opened of database \"postgres\" is not as the operator makes it");
+    refused("the table multi_operator.opened of database \"postgres\" differs from the one that the operator creates");
     // A superuser's own would be taken for the operator's, and left out.
     server.sql("postgres", "CREATE SCHEMA multi_operator; CREATE TABLE multi_operator.mine (a int)");
     let told = place.dump("one", &[])["notCovered"].to_string();

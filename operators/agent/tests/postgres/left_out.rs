@@ -12,16 +12,16 @@ use crate::upgrade::Pair;
 const NAMED: [(&str, &str); 3] = [
     (
         "SELECT pg_create_physical_replication_slot('feed')",
-        "\"feed\" is a replication slot: what reads from it has to begin anew",
+        "\"feed\" is a replication slot: what reads from it has to start again",
     ),
     (
         "SELECT pg_replication_origin_create('upstream'); SELECT pg_replication_origin_advance('upstream', '0/1')",
-        "\"upstream\" is a replication origin: how far its subscription came is not kept",
+        "\"upstream\" is a replication origin: the progress of its subscription is not kept",
     ),
     // As DROP DATABASE leaves one that is killed.
     (
         "CREATE DATABASE half; UPDATE pg_database SET datconnlimit = -2 WHERE datname = 'half'",
-        "\"half\" is a database that was left half dropped (DROP DATABASE takes it away)",
+        "\"half\" is a database whose DROP DATABASE was interrupted; drop it again",
     ),
 ];
 
@@ -33,14 +33,14 @@ const REFUSED: [(&str, &str, &str, &str, Option<&str>); 4] = [
         "DROP TABLESPACE fast",
         "Unsupported",
         "\"fast\": there is a tablespace, and a volume of the operator's has no place for it",
-        Some("\"fast\" is a tablespace: what is in it is kept, and goes to the default one"),
+        Some("\"fast\" is a tablespace: its contents are kept, in the default tablespace"),
     ),
     (
         "BEGIN; CREATE TABLE p (a int); PREPARE TRANSACTION 'one'",
         "ROLLBACK PREPARED 'one'",
         "PreparedTransactions",
         "1 transactions are prepared (one is \"one\" in database \"postgres\")",
-        Some("\"one\" is a prepared transaction: what it wrote is lost, until it is committed"),
+        Some("\"one\" is a prepared transaction: its writes are left out until it is committed"),
     ),
     (
         "CREATE DATABASE shut ALLOW_CONNECTIONS false",
@@ -53,7 +53,7 @@ const REFUSED: [(&str, &str, &str, &str, Option<&str>); 4] = [
         "ALTER SUBSCRIPTION inbox ENABLE",
         "ALTER SUBSCRIPTION inbox DISABLE; ALTER SUBSCRIPTION inbox SET (slot_name = NONE); DROP SUBSCRIPTION inbox",
         "Unsupported",
-        "\"inbox\": there is a subscription, which writes although clients are shut out; disable it",
+        "\"inbox\": there is a subscription, which writes even while clients are blocked; disable it",
         None,
     ),
 ];

@@ -107,6 +107,20 @@ fn a_superuser_needs_a_password() {
 
 #[test]
 #[ignore = "scripts/test --all servers"]
+fn a_new_superuser_may_have_a_password_beyond_ascii() {
+    let place = Place::new("prepare-password");
+    let password = "p\u{e4}\u{df}wort '\\ \u{1f600}\u{a0}";
+    let arguments = place.prepare(&["--initialise"]);
+    let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+    let output = place.agent(&arguments).env("PGPASSWORD", password).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let server = place.start_as(password);
+    let stored = "SELECT rolpassword LIKE 'SCRAM-SHA-256$%' FROM pg_authid WHERE rolname = 'boss'";
+    assert_eq!(server.psql("boss", password, "postgres", stored).stdout, b"t\n");
+}
+
+#[test]
+#[ignore = "scripts/test --all servers"]
 fn closed_is_for_the_superuser() {
     let place = Place::new("closed");
     place.prepared(&["--initialise"]);

@@ -103,7 +103,7 @@ fn a_superuser_who_writes_after_the_copy_is_found() {
     drop(input);
     assert!(open.wait().unwrap().success());
     assert_eq!(pair.fails(&[]), ("CountMismatch".into(), true.into()));
-    assert!(pair.new.reason().1.contains("a superuser wrote to the old server"), "{}", pair.new.reason().1);
+    assert!(pair.new.reason().1.contains("a superuser wrote to the source server"), "{}", pair.new.reason().1);
     // A database that was made since is found, too.
     old.sql("app", "SET transaction_read_only = off; DELETE FROM acks WHERE n = 8");
     reused();

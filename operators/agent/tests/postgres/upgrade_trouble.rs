@@ -27,9 +27,9 @@ fn killed_at_any_moment_it_begins_anew() {
     for (words, milliseconds) in [
         ("", 50),
         ("", 700),
-        ("trying all definitions", 100),
-        ("shutting writers out", 0),
-        ("shutting writers out", 30),
+        ("loading all definitions into a scratch server", 100),
+        ("blocking clients", 0),
+        ("blocking clients", 30),
         ("copying database", 0),
         ("copying database", 200),
         ("copying database", 500),

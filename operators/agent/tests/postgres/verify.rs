@@ -85,7 +85,7 @@ fn checks_are_run_by_the_owner_who_writes_nothing() {
     assert_eq!(refused(r#"[{"sql":"select 1","database":"none"}]"#).0, "CheckFailed");
     place.dump("one-more", &[]);
     let file = place.write("checks.json", r#"[{"sql":"select 1","database":"postgres"}]"#);
-    assert!(place.not_verified("one-more", &["--checks", &file]).1.contains("is a superuser's"));
+    assert!(place.not_verified("one-more", &["--checks", &file]).1.contains("owned by a superuser"));
 }
 
 #[test]

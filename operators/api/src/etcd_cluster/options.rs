@@ -31,11 +31,11 @@ pub(super) const KNOWN: &str = "self.all(k, k in ['auto-compaction-mode', 'auto-
     'log-format', 'log-level', 'max-request-bytes', 'max-snapshots', 'max-txn-ops', 'max-wals', 'metrics', \
     'pre-vote', 'snapshot-count'])";
 /// The message for other keys.
-pub(super) const KNOWN_MESSAGE: &str = "options takes auto-compaction-mode, auto-compaction-retention, \
+pub(super) const KNOWN_MESSAGE: &str = "options must be among auto-compaction-mode, auto-compaction-retention, \
     backend-batch-interval, backend-batch-limit, election-timeout, enable-grpc-gateway, grpc-keepalive-interval, \
     grpc-keepalive-min-time, grpc-keepalive-timeout, heartbeat-interval, log-format, log-level, max-request-bytes, \
-    max-snapshots, max-txn-ops, max-wals, metrics, pre-vote and snapshot-count, without dashes before them (the \
-    database's limit is spec.quota); membership, listeners and the data directory are the operator's own";
+    max-snapshots, max-txn-ops, max-wals, metrics, pre-vote and snapshot-count, without leading dashes (the limit of \
+    the database's size is spec.quota); the operator manages membership, listeners and the data directory";
 
 /// No option is set both as a flag and as a variable, because etcd then exits at once.
 pub(super) const ONCE: &str = "!has(self.pod) || !has(self.pod.etcdEnv) || self.pod.etcdEnv.all(e, \

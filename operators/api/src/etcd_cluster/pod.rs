@@ -23,12 +23,12 @@ pub struct PodPolicy {
         "self.all(k, k != 'app' && !k.startsWith('etcd_') && !k.startsWith('multi-operator.example.com/') && \
          !(k in ['app.kubernetes.io/name', 'app.kubernetes.io/instance', 'app.kubernetes.io/managed-by']))"
     ).message(
-        "pod.labels: app, etcd_*, multi-operator.example.com/* and app.kubernetes.io/name, instance and managed-by are \
-         the operator's own: choose other keys"
+        "pod.labels: app, etcd_*, multi-operator.example.com/* and app.kubernetes.io/name, instance and managed-by \
+         are reserved for the operator: use other keys"
     ))]
     #[x_kube(validation = Rule::new(LABELS).message(
-        "pod.labels must be labels as Kubernetes has them: keys such as team or example.com/team, and values of at most 63 \
-         letters, digits, '-', '_' and '.' that begin and end with a letter or digit"
+        "pod.labels must be valid Kubernetes labels: keys such as team or example.com/team, and values of at most 63 \
+         letters, digits, '-', '_' and '.' that start and end with a letter or digit"
     ))]
     #[x_kube(merge_strategy = MapMerge::Atomic)]
     pub labels: BTreeMap<String, String>,
@@ -39,10 +39,11 @@ pub struct PodPolicy {
     #[x_kube(validation = Rule::new(
         "self.all(k, k != 'etcd.version' && !k.startsWith('multi-operator.example.com/'))"
     ).message(
-        "pod.annotations: etcd.version and multi-operator.example.com/* are the operator's own: choose other keys"
+        "pod.annotations: etcd.version and multi-operator.example.com/* are reserved for the operator: use other \
+         keys"
     ))]
     #[x_kube(validation = Rule::new("self.all(k, !format.qualifiedName().validate(k.lowerAscii()).hasValue())").message(
-        "pod.annotations must have keys as Kubernetes has them, such as team or example.com/team"
+        "pod.annotations must have valid Kubernetes annotation keys, such as team or example.com/team"
     ))]
     #[x_kube(merge_strategy = MapMerge::Atomic)]
     pub annotations: BTreeMap<String, String>,
@@ -51,8 +52,8 @@ pub struct PodPolicy {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("maxProperties" = 64, "additionalProperties" = { "type": "string", "maxLength": 63 }))]
     #[x_kube(validation = Rule::new(LABELS).message(
-        "pod.nodeSelector must be labels as Kubernetes has them: keys such as disktype or example.com/zone, and values of \
-         at most 63 letters, digits, '-', '_' and '.' that begin and end with a letter or digit"
+        "pod.nodeSelector must be valid Kubernetes labels: keys such as disktype or example.com/zone, and values of \
+         at most 63 letters, digits, '-', '_' and '.' that start and end with a letter or digit"
     ))]
     #[x_kube(merge_strategy = MapMerge::Atomic)]
     pub node_selector: BTreeMap<String, String>,
@@ -97,20 +98,20 @@ pub struct PodPolicy {
     /// that have grown stay as they are.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "quantity::claim")]
     #[x_kube(validation = Rule::new(CLAIM_ASKS).field_path(".resources").message(
-        "pod.persistentVolumeClaimSpec must ask for storage: set resources.requests.storage to a quantity of bytes \
+        "pod.persistentVolumeClaimSpec must request storage: set resources.requests.storage to a quantity of bytes \
          above 0, such as 2Gi"
     ))]
     #[x_kube(validation = Rule::new(
         "!has(self.accessModes) || \
          self.accessModes.exists(mode, mode in ['ReadWriteOnce', 'ReadWriteOncePod', 'ReadWriteMany'])"
     ).field_path(".accessModes").message(
-        "pod.persistentVolumeClaimSpec must allow writing: set accessModes to [ReadWriteOnce], or leave it out"
+        "pod.persistentVolumeClaimSpec must be writable: set accessModes to [ReadWriteOnce], or omit accessModes"
     ))]
     #[x_kube(validation = Rule::new("!has(self.volumeMode) || self.volumeMode == 'Filesystem'").field_path(".volumeMode")
-        .message("pod.persistentVolumeClaimSpec must ask for a file system: leave volumeMode out"))]
+        .message("pod.persistentVolumeClaimSpec must request a file system: omit volumeMode"))]
     #[x_kube(validation = Rule::new("!has(self.dataSource) && !has(self.dataSourceRef)").message(
-        "pod.persistentVolumeClaimSpec must leave dataSource and dataSourceRef out: every member would start with the same \
-         foreign data, and none with its own"
+        "pod.persistentVolumeClaimSpec must omit dataSource and dataSourceRef: every member would start with the \
+         same data instead of its own"
     ))]
     #[x_kube(validation = Rule::new(
         "(has(self.accessModes) ? self.accessModes : ['ReadWriteOnce']) == \
@@ -119,7 +120,7 @@ pub struct PodPolicy {
          has(self.selector) == has(oldSelf.selector) && (!has(self.selector) || self.selector == oldSelf.selector)"
     ).message(
         "accessModes, volumeName and selector of pod.persistentVolumeClaimSpec cannot be changed: members keep their \
-         volumes; make a new cluster"
+         volumes; create a new cluster"
     ))]
     pub persistent_volume_claim_spec: Option<PersistentVolumeClaimSpec>,
 
@@ -139,7 +140,7 @@ pub struct PodPolicy {
     #[serde(default, rename = "ClusterDomain", skip_serializing_if = "String::is_empty")]
     #[schemars(length(max = 128))]
     #[x_kube(validation = Rule::new("self == '' || self.matches('^([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)+$')")
-        .message("pod.ClusterDomain must be empty or a domain with its leading dot, such as .cluster.local"))]
+        .message("pod.ClusterDomain must be empty or a domain with a leading dot, such as .cluster.local"))]
     pub cluster_domain: String,
 
     /// PriorityClass of the pods.
@@ -164,11 +165,12 @@ pub(crate) const DENIED_ENV: &str = concat!(
     "TRUSTED_CA_FILE|CLIENT_.*|PEER_.*|AUTO_TLS)$')"
 );
 /// The message for those.
-pub(crate) const DENIED_ENV_MESSAGE: &str = "leave this variable out of pod.etcdEnv, it would break membership or data: \
-    POD_IP, MULTI_OPERATOR_START, TERMINATION_LOG, ETCD_NAME, ETCD_DATA_DIR, ETCD_WAL_DIR, ETCD_CONFIG_FILE, ETCD_FORCE_NEW_CLUSTER, \
-    ETCD_STRICT_RECONFIG_CHECK, ETCD_UNSAFE_NO_FSYNC, ETCD_MAX_LEARNERS, ETCD_INITIAL_*, ETCD_LISTEN_*, ETCD_ADVERTISE_*, ETCD_DISCOVERY*, \
-    ETCD_PROXY*, ETCD_HOST_WHITELIST and those of TLS are the operator's own, and by HTTP_PROXY, HTTPS_PROXY (in small letters, \
-    too) and FORWARD_PROXY members would reach each other through that proxy";
+pub(crate) const DENIED_ENV_MESSAGE: &str = "omit this variable from pod.etcdEnv: it would break membership or data; \
+    POD_IP, MULTI_OPERATOR_START, TERMINATION_LOG, ETCD_NAME, ETCD_DATA_DIR, ETCD_WAL_DIR, ETCD_CONFIG_FILE, \
+    ETCD_FORCE_NEW_CLUSTER, ETCD_STRICT_RECONFIG_CHECK, ETCD_UNSAFE_NO_FSYNC, ETCD_MAX_LEARNERS, ETCD_INITIAL_*, \
+    ETCD_LISTEN_*, ETCD_ADVERTISE_*, ETCD_DISCOVERY*, ETCD_PROXY*, ETCD_HOST_WHITELIST and those of TLS are reserved \
+    for the operator, and HTTP_PROXY, HTTPS_PROXY (also in lower case) and FORWARD_PROXY would make members reach \
+    each other through that proxy";
 
 const CLAIM_ASKS: &str = concat!(
     "has(self.resources) && has(self.resources.requests) && 'storage' in self.resources.requests && ",

@@ -119,7 +119,7 @@ reasons! {
         SpaceLow,
         /// The operator cannot read what a member last ran with.
         SpecUnknown,
-        /// The status is lost, and no member has told yet which cluster this is.
+        /// The status is lost, and no member has reported yet which cluster this is.
         StatusLost,
         /// It is not known yet whether there is a default StorageClass.
         StorageUndecided,
@@ -137,7 +137,7 @@ reasons! {
         VolumeLow,
         /// Each member has a volume of its own.
         Volumes,
-        /// PVCs tell of several clusters, and the status of this one is lost.
+        /// PVCs name several clusters, and the status of this one is lost.
         VolumesAmbiguous,
         /// PVCs of an earlier cluster, or of another namespace's, are in the way of a new one.
         VolumesFound,

@@ -19,8 +19,8 @@ pub struct TlsPolicy {
 #[x_kube(validation = Rule::new(
     "(self.?member.?serverSecret.orValue('') != '') == (self.?operatorSecret.orValue('') != '')"
 ).message(
-    "TLS.static.member.serverSecret and TLS.static.operatorSecret go together, so that the operator can reach the \
-     members: give both or neither"
+    "TLS.static.member.serverSecret and TLS.static.operatorSecret belong together, so that the operator can reach \
+     the members: set both or neither"
 ))]
 pub struct StaticTls {
     /// Certificates of the members.

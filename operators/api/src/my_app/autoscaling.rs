@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 /// Bounds of the number of pods, and targets within them. Default target: 80% of the requested CPU.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[x_kube(validation = Rule::new("self.?min.orValue(1) <= self.max")
-    .message("autoscaling.min (1 by default) must not be above autoscaling.max"))]
+    .message("autoscaling.min (1 by default) must not exceed autoscaling.max"))]
 pub struct Autoscaling {
     /// Minimum number of pods, 1 to 1000. Default: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -46,8 +46,8 @@ impl Autoscaling {
 /// A number alone is a percentage, as elsewhere.
 const TARGET: &str = "type(self) == int ? self >= 1 && self <= 10000 : \
     self.matches('^[1-9][0-9]{0,3}%$') || (isQuantity(self) && quantity(self).isGreaterThan(quantity('0')))";
-const TARGET_MESSAGE: &str = "must be a percentage of what pods request, such as 80%, or an average of them as a quantity above 0, such \
-    as 250m or 256Mi";
+const TARGET_MESSAGE: &str = "must be a percentage of the pods' requests, such as 80%, or an average as a quantity \
+    above 0, such as 250m or 256Mi";
 
 /// A metric of autoscaling/v2 with any content: the API server validates it in the HorizontalPodAutoscaler. It is kept
 /// as text, because parsed JSON may take a hundred times the memory.

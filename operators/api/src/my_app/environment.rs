@@ -70,7 +70,8 @@ pub struct FieldRef {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[x_kube(validation = Rule::new(
     "!has(self.divisor) || self.divisor == '1' || (self.divisor == '1m') == self.resource.endsWith('cpu')"
-).message("divisor is 1 or 1m of cpu, and 1, 1k, 1M, 1G, 1T, 1P, 1E, 1Ki, 1Mi, 1Gi, 1Ti, 1Pi or 1Ei of all else"))]
+).message("divisor must be 1 or 1m for cpu, and 1, 1k, 1M, 1G, 1T, 1P, 1E, 1Ki, 1Mi, 1Gi, 1Ti, 1Pi or 1Ei for all \
+    others"))]
 pub struct ResourceFieldRef {
     /// Resource to read, such as `limits.memory`.
     #[schemars(length(max = 32), extend("enum" = [

@@ -185,7 +185,7 @@ pub struct Claim {
 
 const MOUNT_PATH: &str = "self.matches('^(/[^/:]+)+$') && !self.matches('/[.][.]?(/|$)')";
 const MOUNT_PATH_MESSAGE: &str =
-    "mountPath must be an absolute path other than /, without ':', '.', '..', '//' and a '/' at its end";
+    "mountPath must be an absolute path other than /, without ':', '.', '..', '//' or a trailing '/'";
 const RELATIVE_PATH: &str = "!self.startsWith('/') && !self.matches('(^|/)[.][.](/|$)') && !self.startsWith('..')";
 const RELATIVE_PATH_MESSAGE: &str = "must be a relative path without '..'";
 

@@ -30,7 +30,7 @@ pub struct PodMetadata {
         "'multi-operator.example.com/owner-kind', 'multi-operator.example.com/owner-uid', ",
         "'multi-operator.example.com/whole'].exists(key, key in self)"
     )).message(
-        "labels that find the pods are the operator's: app.kubernetes.io/name, instance and managed-by, \
+        "labels that select the pods are reserved for the operator: app.kubernetes.io/name, instance and managed-by, \
          multi-operator.example.com/owner-kind, owner-uid and whole"
     ))]
     pub labels: BTreeMap<String, String>,
@@ -40,7 +40,8 @@ pub struct PodMetadata {
     #[x_kube(validation = Rule::new(
         "!['kubectl.kubernetes.io/restartedAt', 'multi-operator.example.com/contents'].exists(key, key in self)"
     ).message(
-        "annotations that restart pods are the operator's: annotate the MyApp with kubectl.kubernetes.io/restartedAt instead"
+        "annotations that restart pods are reserved for the operator: annotate the MyApp with \
+         kubectl.kubernetes.io/restartedAt instead"
     ))]
     pub annotations: BTreeMap<String, String>,
 }

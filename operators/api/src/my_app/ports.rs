@@ -11,7 +11,8 @@ pub struct Port {
     /// Name: 1 to 15 lower-case letters, digits and `-`, at least one letter.
     #[schemars(length(min = 1, max = 15))]
     #[x_kube(validation = Rule::new("self.matches('^[a-z0-9]+(-[a-z0-9]+)*$') && self.matches('[a-z]')").message(
-        "the name of a port is 1 to 15 lower-case letters, digits and single '-' between them, with at least one letter"
+        "the name of a port must be 1 to 15 lower-case letters, digits and single '-' between them, with at least \
+         one letter"
     ))]
     pub name: String,
     /// Port of the Service, 1 to 65535.

@@ -11,7 +11,7 @@ use crate::quantity::Quantity;
 
 /// Requests and limits of each pod, as quantities such as `250m`, `1`, `128Mi`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
-#[x_kube(validation = Rule::new(WITHIN_LIMITS).message("resources.requests must not be above resources.limits"))]
+#[x_kube(validation = Rule::new(WITHIN_LIMITS).message("a request in resources.requests must not exceed its limit"))]
 pub struct Resources {
     /// Resources reserved for each pod.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

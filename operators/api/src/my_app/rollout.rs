@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("!has(self.rollingUpdate) || self.?type.orValue('RollingUpdate') == 'RollingUpdate'")
-    .message("strategy.rollingUpdate is for the type RollingUpdate alone"))]
+    .message("strategy.rollingUpdate requires the type RollingUpdate"))]
 pub struct Strategy {
     /// Type of the strategy. Default: RollingUpdate.
     #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]

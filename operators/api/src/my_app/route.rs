@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 #[x_kube(validation = Rule::new("!has(self.gateway) || !has(self.ingressClassName)")
     .message("route takes gateway or ingressClassName, not both"))]
 #[x_kube(validation = Rule::new("!has(self.gateway) || !has(self.tlsSecret)")
-    .message("route.tlsSecret is for an Ingress alone: the listeners of a Gateway have the certificates"))]
+    .message("route.tlsSecret applies only to an Ingress: the listeners of a Gateway hold the certificates"))]
 pub struct Route {
     /// Host name of the requests, such as `web.example.com` or `*.example.com`.
     #[schemars(
@@ -21,7 +21,8 @@ pub struct Route {
     /// Path prefix of the requests, matched by whole elements. Default: `/`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 1024))]
-    #[x_kube(validation = Rule::new(PATH).message("path must begin with '/', and have no '//', '.', '..', '#' and no encoded '/'"))]
+    #[x_kube(validation = Rule::new(PATH).message("path must start with '/' and must not contain '//', '.', '..', \
+        '#' or an encoded '/'"))]
     pub path: Option<String>,
     /// Gateway that receives the requests; creates an HTTPRoute.
     #[serde(default, skip_serializing_if = "Option::is_none")]

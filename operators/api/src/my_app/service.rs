@@ -16,10 +16,10 @@ pub struct ServiceOptions {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("maxProperties" = 32, "additionalProperties" = { "type": "string", "maxLength": 4096 }))]
     #[x_kube(validation = Rule::new("self.all(k, !k.startsWith('multi-operator.example.com/'))").message(
-        "service.annotations: multi-operator.example.com/* are the operator's own: choose other keys"
+        "service.annotations: multi-operator.example.com/* are reserved for the operator: use other keys"
     ))]
     #[x_kube(validation = Rule::new("self.all(k, !format.qualifiedName().validate(k.lowerAscii()).hasValue())").message(
-        "service.annotations must have keys as Kubernetes has them, such as team or example.com/team"
+        "service.annotations must have valid Kubernetes annotation keys, such as team or example.com/team"
     ))]
     #[x_kube(merge_strategy = MapMerge::Granular)]
     pub annotations: BTreeMap<String, String>,

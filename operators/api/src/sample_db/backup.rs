@@ -26,7 +26,7 @@ pub struct Backup {
     #[schemars(length(max = 128))]
     #[x_kube(validation = Rule::new(cron()).message(
         "backup.schedule must be five fields (minute, hour, day of month, month, day of week) such as '0 2 * * *' or \
-         '*/15 8-18 * * MON-FRI', or empty for none; seconds and words such as @daily are not known"
+         '*/15 8-18 * * MON-FRI', or empty for none; seconds and macros such as @daily are not supported"
     ))]
     pub schedule: Option<String>,
 
@@ -148,7 +148,7 @@ impl Retention {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("!has(self.existingClaim) || (!has(self.size) && !has(self.storageClassName))").message(
-    "backup.storage.existingClaim names a volume that you made: leave size and storageClassName out"
+    "backup.storage.existingClaim names an existing PVC: omit size and storageClassName"
 ))]
 pub struct BackupStorage {
     /// Size of the volume, 1Mi to 1Pi. Default: 2Gi. Can be increased; a volume never shrinks.
@@ -170,7 +170,7 @@ pub struct BackupStorage {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253))]
     #[x_kube(validation = Rule::new(NAME).message(
-        "backup.storage.existingClaim must be the name of a PersistentVolumeClaim of the same namespace"
+        "backup.storage.existingClaim must be the name of a PersistentVolumeClaim in the same namespace"
     ))]
     pub existing_claim: Option<String>,
 }

@@ -25,8 +25,8 @@ pub struct Bootstrap {
         "bootstrap.database must be 1 to 63 lower-case letters, digits or '_', and not start with a digit"
     ))]
     #[x_kube(validation = Rule::new(NOT_RESERVED).message(
-        "bootstrap.database is a reserved name: choose another than postgres, template0, template1, public, none, all, \
-         sameuser, samerole, samegroup, replication, pg_* and sampledb_*"
+        "bootstrap.database is a reserved name: use one other than postgres, template0, template1, public, none, \
+         all, sameuser, samerole, samegroup, replication, pg_* and sampledb_*"
     ))]
     pub database: Option<String>,
 
@@ -50,7 +50,7 @@ impl Bootstrap {
     "bootstrap.fromSnapshot takes exactly one of name (of a SampleDBSnapshot) and ofSampleDB (its newest one)"
 ))]
 #[x_kube(validation = Rule::new("!has(self.before) || has(self.ofSampleDB)").message(
-    "bootstrap.fromSnapshot.before chooses among the snapshots of ofSampleDB: leave it out with name"
+    "bootstrap.fromSnapshot.before selects among the snapshots of ofSampleDB: omit it with name"
 ))]
 pub struct FromSnapshot {
     /// Name of a SampleDBSnapshot.
@@ -108,12 +108,13 @@ pub struct SqlSource {
 pub struct KeyRef {
     /// Name of the ConfigMap or Secret.
     #[schemars(length(max = 253))]
-    #[x_kube(validation = Rule::new(NAME).message("name must be that of a ConfigMap or Secret of the same namespace"))]
+    #[x_kube(validation = Rule::new(NAME).message("name must be the name of a ConfigMap or Secret in the same \
+        namespace"))]
     pub name: String,
     /// Name of the key.
     #[schemars(length(max = 253))]
     #[x_kube(validation = Rule::new("self.matches('^[-._a-zA-Z0-9]+$')").message(
-        "key must be that of an entry: letters, digits, '-', '_' and '.'"
+        "key must be the key of an entry: letters, digits, '-', '_' and '.'"
     ))]
     pub key: String,
 }

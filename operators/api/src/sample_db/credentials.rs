@@ -19,7 +19,8 @@ pub struct Credentials {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64))]
     #[x_kube(validation = Rule::new("false").message(
-        "credentials.rotateEvery is not built yet: leave it out; a password that is edited in the Secret is taken over"
+        "credentials.rotateEvery is not supported yet: omit it; the operator applies a password that is edited in \
+         the Secret"
     ))]
     pub rotate_every: Option<String>,
 }
@@ -31,7 +32,7 @@ pub struct SecretRef {
     /// Name of the Secret.
     #[schemars(length(max = 253))]
     #[x_kube(validation = Rule::new(NAME).message(
-        "credentials.secretRef.name must be the name of a Secret of the same namespace"
+        "credentials.secretRef.name must be the name of a Secret in the same namespace"
     ))]
     pub name: String,
 }

@@ -13,7 +13,7 @@ use crate::my_app::IMAGE;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("self.?version.orValue('') == '' || self.?image.orValue('') == ''").message(
-    "engine takes version (whose image the catalog knows) or image, not both: leave one of them out"
+    "engine takes version (whose image the catalog has) or image, not both: omit one of them"
 ))]
 pub struct Engine {
     /// PostgreSQL version: a major one such as `"17"`, of which the catalog's newest release runs, or a release such as
@@ -22,8 +22,8 @@ pub struct Engine {
     #[serde(default, deserialize_with = "non_empty", skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 16))]
     #[x_kube(validation = Rule::new("self.matches('^([1-9][0-9]([.](0|[1-9][0-9]{0,2}))?)?$')").message(
-        "engine.version must be a version of PostgreSQL in quotes, from 10 on: a major one such as '17' or a release such \
-         as '17.5'"
+        "engine.version must be a quoted PostgreSQL version, 10 or later: a major version such as '17' or a release \
+         such as '17.5'"
     ))]
     pub version: Option<String>,
 
@@ -44,7 +44,7 @@ pub struct Engine {
     #[x_kube(validation = Rule::new(
         "self.all(k, k.matches('^[a-z_][a-z0-9_]{0,62}([.][a-z_][a-z0-9_]{0,62})?$'))"
     ).message(
-        "engine.parameters takes names as PostgreSQL has them, in small letters, such as work_mem, timezone or \
+        "engine.parameters must have names of PostgreSQL parameters in lower case, such as work_mem, timezone or \
          pg_stat_statements.max"
     ))]
     #[x_kube(validation = Rule::new("self.all(k, !self[k].matches('[\\\\x00-\\\\x1f\\\\x7f]'))").message(
@@ -184,8 +184,8 @@ fn denied(name: &str) -> String {
 /// Names the rejected parameter: the list is too long to search.
 fn denied_message() -> Message {
     Message::Expression(format!(
-        "'engine.parameters: leave out ' + self.filter(k, {})[0] + ': such parameters decide access, recovery, \
-         durability or where files are, and are the operator\\'s own'",
+        "'engine.parameters: omit ' + self.filter(k, {})[0] + ': parameters that affect access, recovery, durability or the \
+         location of files are reserved for the operator'",
         denied("k")
     ))
 }

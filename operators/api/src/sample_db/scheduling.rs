@@ -33,8 +33,8 @@ pub struct Scheduling {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("maxProperties" = 64, "additionalProperties" = { "type": "string", "maxLength": 63 }))]
     #[x_kube(validation = Rule::new(LABELS).message(
-        "nodeSelector must be labels as Kubernetes has them: keys such as disktype or example.com/zone, and values of at \
-         most 63 letters, digits, '-', '_' and '.' that begin and end with a letter or digit"
+        "nodeSelector must be valid Kubernetes labels: keys such as disktype or example.com/zone, and values of at \
+         most 63 letters, digits, '-', '_' and '.' that start and end with a letter or digit"
     ))]
     #[x_kube(merge_strategy = MapMerge::Atomic)]
     pub node_selector: BTreeMap<String, String>,
@@ -53,8 +53,8 @@ pub struct Scheduling {
     /// image's user or the one that the namespace assigns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(validation = Rule::new("self.?runAsUser.orValue(1) != 0 && self.?runAsNonRoot.orValue(true)").message(
-        "podSecurityContext must not ask for root, as which PostgreSQL does not run: leave runAsUser 0 and runAsNonRoot \
-         false out"
+        "podSecurityContext must not request root, because PostgreSQL does not run as root: omit runAsUser 0 and \
+         runAsNonRoot false"
     ))]
     pub pod_security_context: Option<PodSecurityContext>,
 

@@ -13,10 +13,10 @@ pub const DEFAULT_PORT: i32 = 5432;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("!has(self.nodePort) || self.?type.orValue('ClusterIP') != 'ClusterIP'").message(
-    "service.nodePort needs service.type NodePort or LoadBalancer: give one of them, or leave nodePort out"
+    "service.nodePort requires service.type NodePort or LoadBalancer: set one of them, or omit nodePort"
 ))]
 #[x_kube(validation = Rule::new("!has(self.loadBalancerClass) || self.?type.orValue('ClusterIP') == 'LoadBalancer'").message(
-    "service.loadBalancerClass needs service.type LoadBalancer: give that, or leave loadBalancerClass out"
+    "service.loadBalancerClass requires service.type LoadBalancer: set that, or omit loadBalancerClass"
 ))]
 pub struct DatabaseService {
     /// Type of the Service. Default: ClusterIP. NodePort and LoadBalancer admit clients outside the cluster;
@@ -38,10 +38,10 @@ pub struct DatabaseService {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("maxProperties" = 32, "additionalProperties" = { "type": "string", "maxLength": 4096 }))]
     #[x_kube(validation = Rule::new("self.all(k, !k.startsWith('multi-operator.example.com/'))").message(
-        "service.annotations: multi-operator.example.com/* are the operator's own: choose other keys"
+        "service.annotations: multi-operator.example.com/* are reserved for the operator: use other keys"
     ))]
     #[x_kube(validation = Rule::new("self.all(k, !format.qualifiedName().validate(k.lowerAscii()).hasValue())").message(
-        "service.annotations must have keys as Kubernetes has them, such as team or example.com/team"
+        "service.annotations must have valid Kubernetes annotation keys, such as team or example.com/team"
     ))]
     #[x_kube(merge_strategy = MapMerge::Atomic)]
     pub annotations: BTreeMap<String, String>,
@@ -50,14 +50,14 @@ pub struct DatabaseService {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253))]
     #[x_kube(validation = Rule::new("!format.qualifiedName().validate(self).hasValue()").message(
-        "service.loadBalancerClass must be a name as Kubernetes has them, such as example.com/internal"
+        "service.loadBalancerClass must be a qualified Kubernetes name, such as example.com/internal"
     ))]
     pub load_balancer_class: Option<String>,
 
     /// Creates a read-only Service. Not supported yet: true is rejected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(validation = Rule::new("!self").message(
-        "service.readOnly is not built yet: leave it out; it comes with replicas, of which there is one now"
+        "service.readOnly is not supported yet: omit it; a database has one server"
     ))]
     pub read_only: Option<bool>,
 }

@@ -3,8 +3,6 @@
 use kube::KubeSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ADDED_BEFORE, NotBuilt};
-
 /// Default size of the data volume.
 pub const DEFAULT_SIZE: &str = "1Gi";
 
@@ -26,13 +24,6 @@ pub struct Storage {
     #[schemars(length(max = 253))]
     #[x_kube(validation = Rule::new(NAME).message(CLASS_MESSAGE))]
     pub storage_class_name: Option<String>,
-
-    /// Automatic growth. Not supported yet: rejected.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[x_kube(validation = Rule::new(ADDED_BEFORE).optional_old_self(true).message(
-        "storage.autogrow is not built yet: leave it out, and give a larger storage.size when the volume fills"
-    ))]
-    pub autogrow: Option<NotBuilt>,
 }
 
 impl Storage {
@@ -55,7 +46,7 @@ pub(super) fn bytes(least: &str) -> String {
 pub(super) const NAME: &str = "!format.dns1123Subdomain().validate(self).hasValue()";
 
 pub(super) const CLASS_MESSAGE: &str =
-    "storageClassName must be the name of a StorageClass, such as standard; leave it out for the default one";
+    "storageClassName must be the name of a StorageClass, such as standard; omit it to use the default one";
 
 /// CEL expression of a text in the spec, by its path; `unset` is its value if it is absent. (Not `orValue`: the API
 /// server knows no bound for its result, and rejects the rule as too costly.)

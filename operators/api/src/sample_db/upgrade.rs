@@ -4,7 +4,7 @@ use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::NotBuilt;
+use super::Reserved;
 use super::time::SPAN;
 
 /// Upgrades of the PostgreSQL version. The major version changes only by an edit of `engine`; `policy` decides on minor
@@ -16,19 +16,17 @@ pub struct Upgrade {
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub policy: UpgradePolicy,
 
-    /// Method of a major upgrade. Default: DumpRestore, the only supported one.
+    /// Method of a major upgrade. Default: DumpRestore, the only one.
     #[serde(default, skip_serializing_if = "super::is_default")]
-    #[x_kube(validation = Rule::new("self != 'InPlace'").message(
-        "upgrade.strategy InPlace is not built yet: leave it out or give DumpRestore"
-    ))]
     pub strategy: Strategy,
 
     /// Maintenance windows. Not supported yet: rejected.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[x_kube(validation = Rule::new("size(self) == 0").message(
-        "upgrade.windows are not built yet: leave the list out or empty; with upgrade.policy Manual nothing runs by itself"
+        "upgrade.windows are not supported yet: omit the list or leave it empty; with upgrade.policy Manual, the \
+         operator starts no upgrade by itself"
     ))]
-    pub windows: Vec<NotBuilt>,
+    pub windows: Vec<Reserved>,
 
     /// Takes a snapshot before an upgrade. Default: true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -81,7 +79,7 @@ pub enum UpgradePolicy {
 pub enum Strategy {
     /// Dump from the old version, restore into a new volume under the new one.
     #[default]
+    // Releases up to 0.0.9 also declared InPlace. They rejected it, but an object that has it nevertheless stays readable.
+    #[serde(alias = "InPlace")]
     DumpRestore,
-    /// pg_upgrade in the same volume. Not supported yet: rejected.
-    InPlace,
 }

@@ -1,4 +1,4 @@
-//! What the outcome of a change means. Pure.
+//! Pure: what the outcome of a change means.
 
 use api::etcd_cluster::EtcdClusterReason;
 use runtime::Error;
@@ -34,18 +34,15 @@ pub(super) fn outcome(change: &Change, fault: &Fault) -> Result<(), Error> {
         Fault::Unimplemented => Err(Error::transient(EtcdClusterReason::EtcdError, format!("etcd {fault}"))),
         lost => Err(Error::transient(
             EtcdClusterReason::EtcdUnreachable,
-            format!("the member of etcd that was asked {lost}; whether the change was made is not known"),
+            format!("the queried member {lost}; whether the change was made is unknown"),
         )),
     }
 }
 
 /// The error of a change that was sent to nobody.
 pub(super) fn nobody(last: Option<&Fault>) -> Error {
-    let why = last.map_or("none has an address".to_owned(), |fault| format!("the last one asked {fault}"));
-    Error::transient(
-        EtcdClusterReason::EtcdUnreachable,
-        format!("no member of etcd can be asked for the change: {why}"),
-    )
+    let why = last.map_or("none has an address".to_owned(), |fault| format!("the last one {fault}"));
+    Error::transient(EtcdClusterReason::EtcdUnreachable, format!("no member can be reached for the change: {why}"))
 }
 
 /// Whether etcd refuses because the change has been made before.

@@ -1,4 +1,4 @@
-//! Why a member did not do what it was asked for, in words that stay the same as long as the cause does.
+//! Pure: why a member did not do what it was asked for, in words that stay the same as long as the cause does.
 
 use std::error::Error as StdError;
 use std::fmt;

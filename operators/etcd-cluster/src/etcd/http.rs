@@ -9,9 +9,9 @@ use hyper_util::rt::TokioExecutor;
 use serde::Deserialize;
 
 use super::pool::{url, url_at};
-use crate::plan::Room;
 use crate::plan::objects::VOLUME_PORT;
 use crate::plan::roster::read_hex;
+use agent_protocol::VolumeReport;
 
 /// How long the answer may take.
 const DEADLINE: Duration = Duration::from_secs(2);
@@ -38,11 +38,11 @@ pub(super) async fn receivers(address: &str) -> BTreeSet<u64> {
 }
 
 /// How full the volume of the member at `address` is; `None` if it gives no answer, as pods of earlier managers do not.
-pub(super) async fn room(address: &str) -> Option<Room> {
+pub(super) async fn room(address: &str) -> Option<VolumeReport> {
     room_at(&url_at(address, VOLUME_PORT)).await
 }
 
-async fn room_at(url: &str) -> Option<Room> {
+async fn room_at(url: &str) -> Option<VolumeReport> {
     serde_json::from_slice(&get(url).await?).ok()
 }
 
@@ -99,7 +99,7 @@ mod tests {
     async fn how_full_a_volume_is() {
         let told = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 66\r\nConnection: close\r\n\r\n\
             {\"volumeBytes\":1000,\"freeBytes\":300,\"files\":50000,\"freeFiles\":400}";
-        let room = Room { volume_bytes: 1000, free_bytes: 300, files: 50_000, free_files: 400 };
+        let room = VolumeReport { volume_bytes: 1000, free_bytes: 300, files: 50_000, free_files: 400 };
         assert_eq!(told.len() - told.find('{').unwrap(), 66);
         assert_eq!(room_at(&answering(told).await).await, Some(room));
         let failed = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 4\r\n\r\n\"no\"";

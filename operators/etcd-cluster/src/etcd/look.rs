@@ -1,4 +1,4 @@
-//! What members' answers mean, and whom to ask further. Pure.
+//! Pure: what members' answers mean, and whom to ask further.
 
 use std::sync::Arc;
 
@@ -127,8 +127,8 @@ fn why_nobody(answers: &[Answer]) -> String {
 pub(super) fn why_no_list(pod: &str, fault: &Fault) -> String {
     match fault {
         // What time was left for it differs from look to look.
-        Fault::Silent(_) => format!("{pod} does not answer a read that takes quorum in time"),
-        Fault::Said(words) => format!("{pod} answers a read that takes quorum with: {words}"),
+        Fault::Silent(_) => format!("{pod} does not answer a linearizable read in time"),
+        Fault::Said(words) => format!("{pod} answers a linearizable read with: {words}"),
         fault => format!("{pod} {fault}"),
     }
 }

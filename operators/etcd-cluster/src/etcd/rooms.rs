@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::http;
-use crate::plan::Room;
+use agent_protocol::VolumeReport;
 
 /// How often a volume is asked for, which is a little more often than members of a cluster at rest are.
 const AGAIN: Duration = Duration::from_secs(8);
@@ -24,7 +24,7 @@ pub(super) struct Rooms(Arc<Mutex<BTreeMap<Box<str>, Told>>>);
 #[derive(Clone, Copy, Debug)]
 struct Told {
     asked: Instant,
-    room: Option<Room>,
+    room: Option<VolumeReport>,
 }
 
 impl Told {
@@ -35,7 +35,7 @@ impl Told {
 
 impl Rooms {
     /// What the member at `address` told last. If that is some time ago, it is asked again, for a later pass.
-    pub(super) fn of(&self, address: &str) -> Option<Room> {
+    pub(super) fn of(&self, address: &str) -> Option<VolumeReport> {
         let (room, is_due) = self.turn(address, Instant::now());
         if is_due {
             let (rooms, address) = (self.clone(), Box::from(address));
@@ -48,7 +48,7 @@ impl Rooms {
     }
 
     /// What is known, and whether it is time to ask again, which then counts as done.
-    fn turn(&self, address: &str, now: Instant) -> (Option<Room>, bool) {
+    fn turn(&self, address: &str, now: Instant) -> (Option<VolumeReport>, bool) {
         let mut all = self.lock();
         all.retain(|_, told| now.duration_since(told.asked) < KEPT);
         match all.get(address).copied() {
@@ -76,7 +76,7 @@ mod tests {
         let start = Instant::now();
         let turn = |seconds: u64| rooms.turn("10.0.0.1", start + Duration::from_secs(seconds));
         assert_eq!([turn(0), turn(10), turn(59), turn(60)], [(None, true), (None, false), (None, false), (None, true)]);
-        let room = Some(Room { free_bytes: 7, ..Room::default() });
+        let room = Some(VolumeReport { free_bytes: 7, ..VolumeReport::default() });
         rooms.lock().insert("10.0.0.1".into(), Told { asked: start + Duration::from_secs(61), room });
         assert_eq!([turn(62), turn(70), turn(71)], [(room, false), (room, true), (room, false)]);
         assert_eq!(turn(500), (None, true), "that is too long ago");

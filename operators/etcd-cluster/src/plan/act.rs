@@ -1,4 +1,4 @@
-//! What may be done to an etcd cluster, and a plan that does so. Pure data.
+//! Pure: what may be done to an etcd cluster, and a plan that does so. Pure data.
 
 use api::etcd_cluster::EtcdClusterStatus;
 use runtime::plan::{Key, Kind, Plan};

@@ -1,4 +1,4 @@
-//! Whether a person asks, by an annotation, for volumes of an earlier object. Pure.
+//! Pure: whether a person asks, by an annotation, for volumes of an earlier object.
 
 use api::etcd_cluster::ADOPT;
 

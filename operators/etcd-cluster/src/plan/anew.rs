@@ -1,8 +1,8 @@
-//! A list of members that cannot be the cluster's: a first member that lost its disk with its node, in a pod that an earlier manager made,
-//! has begun its cluster anew. It has the same ids, and lists itself alone. Pure.
+//! Pure: a list of members that cannot be the cluster's: a first member that lost its disk with its node, in a pod that an
+//! earlier manager made, has begun its cluster anew. It has the same ids, and lists itself alone.
 
 use runtime::plan::Apply;
-use runtime::views::Claim;
+use runtime::projections::Claim;
 
 use super::membership::Step;
 use super::objects::{self, Facts, RETIRED, RETIRING};

@@ -1,7 +1,8 @@
-//! PVCs that people copied from members' PVCs, labels included. The operator does not use, retire or delete them, whatever they hold.
-//! Pure.
+//! Pure: PVCs that people copied from members' PVCs, labels included. The operator does not use, retire or delete them, whatever
+//! they hold.
+//!
 
-use runtime::views::{Claim, Pod};
+use runtime::projections::{Claim, Pod};
 
 use super::objects::{NODE, OWNER_UID, RETIRED};
 use super::{Observed, names};

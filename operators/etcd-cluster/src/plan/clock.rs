@@ -1,4 +1,4 @@
-//! Times that somebody else's clock told: the API server's, a kubelet's, or that of a manager before this one. Pure.
+//! Pure: times that somebody else's clock told: the API server's, a kubelet's, or that of a manager before this one.
 
 use jiff::{SignedDuration, Timestamp};
 

@@ -1,5 +1,5 @@
-//! What is done before an EtcdCluster goes: its claims are released, for nobody does that later. Those that are being deleted,
-//! though their data is to be retained, are not: their members are replaced first by others, on volumes that stay. Pure.
+//! Pure: what is done before an EtcdCluster goes: its claims are released, for nobody does that later. Those that are being
+//! deleted, though their data is to be retained, are not: their members are replaced first by others, on volumes that stay.
 
 use std::time::Duration;
 
@@ -8,11 +8,11 @@ use api::etcd_cluster::condition_type::TERMINATING;
 use api::etcd_cluster::{ETCD_VOLUMES, EtcdClusterReason, EtcdClusterStatus, OnDelete};
 use api::{Condition, ConditionStatus};
 use jiff::{SignedDuration, Timestamp};
-use runtime::cache::View as _;
+use runtime::cache::Projection as _;
 use runtime::namespaces::Termination;
-use runtime::plan::conditions::condition;
-use runtime::plan::{Announcement, Apply, Delete, Effect, Next, Plan, Seen};
-use runtime::views::Claim;
+use runtime::plan::{Apply, ChildState, Delete, Effect, EventDraft, Plan, Requeue};
+use runtime::projections::Claim;
+use runtime::status::conditions::condition;
 
 use super::pause::LATER;
 use super::{EtcdAct, EtcdPlan, Observed, claim_copies, clock, hold, living, names, objects};
@@ -57,7 +57,7 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> EtcdPlan {
             let next = Duration::try_from(left).unwrap_or(LATER);
             told(
                 observed,
-                Plan { next: Next::After(next), ..Plan::nothing() },
+                Plan { next: Requeue::After(next), ..Plan::nothing() },
                 EtcdClusterReason::WaitingForClaims,
                 message,
                 now,
@@ -86,7 +86,7 @@ fn go(observed: &Observed) -> EtcdPlan {
     effects.extend(hold::own(observed).chain(hold::earlier(observed)).filter_map(hold::release));
     effects.extend(hold::own(observed).filter(left).map(|claim| delete(&claim.meta)));
     effects.push(Effect::Apply(Apply::finalizers(EtcdCluster::KIND, &cluster.meta, &[])));
-    Plan { effects, next: Next::After(LATER), ..Plan::nothing() }
+    Plan { effects, next: Requeue::After(LATER), ..Plan::nothing() }
 }
 
 /// Whether claims without an owner have lost it because all that the cluster owned is to stay. Where garbage collection has been
@@ -96,8 +96,8 @@ fn is_orphaning(observed: &Observed) -> bool {
     let cluster = &*observed.cluster;
     let foreign = || observed.foreign.iter().any(|pod| names::is_ours(cluster, pod));
     let owns_none = || {
-        let absent = matches!((&observed.peers, &observed.clients), (Seen::Absent, Seen::Absent));
-        absent && matches!(observed.budget, Seen::Absent) && !cluster.meta.is_held_by(FOREGROUND)
+        let absent = matches!((&observed.peers, &observed.clients), (ChildState::Absent, ChildState::Absent));
+        absent && matches!(observed.budget, ChildState::Absent) && !cluster.meta.is_held_by(FOREGROUND)
     };
     cluster.meta.is_held_by(ORPHAN) || foreign() || cluster.status.cluster_id.is_some() && owns_none()
 }
@@ -114,7 +114,7 @@ fn save(observed: &Observed, dying: &[&str], now: Timestamp) -> EtcdPlan {
              having set the reclaim policy of their PersistentVolumes to Retain if they are to be kept",
             api::UNSAVED_DATA
         );
-        let waits = Plan { next: Next::After(LATER), ..Plan::nothing() };
+        let waits = Plan { next: Requeue::After(LATER), ..Plan::nothing() };
         return told(observed, waits, EtcdClusterReason::DeletionBlocked, message, now);
     }
     let plan = living::plan(observed, now);
@@ -144,7 +144,7 @@ fn told(observed: &Observed, plan: EtcdPlan, reason: EtcdClusterReason, message:
     let is_news = |was: &Condition| was.reason != reason;
     let mut events = plan.events;
     if reason != EtcdClusterReason::WaitingForClaims && before.contract.condition(TERMINATING).is_none_or(is_news) {
-        events.push(Announcement { warning: true, reason: reason.into(), message });
+        events.push(EventDraft { warning: true, reason: reason.into(), message });
     }
     Plan { events, status: Some(status), ..plan }
 }

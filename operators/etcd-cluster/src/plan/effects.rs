@@ -1,9 +1,9 @@
-//! What a step takes. Pure.
+//! Pure: what a step takes.
 
 use api::etcd_cluster::OnDelete;
-use runtime::cache::View;
+use runtime::cache::Projection;
 use runtime::plan::{Delete, Effect};
-use runtime::views::{Claim, Pod};
+use runtime::projections::{Claim, Pod};
 
 use super::membership::Step;
 use super::objects::Start;

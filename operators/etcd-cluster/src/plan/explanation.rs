@@ -1,4 +1,4 @@
-//! How a condition explains itself.
+//! Pure: how a condition explains itself.
 
 use api::etcd_cluster::EtcdClusterReason;
 

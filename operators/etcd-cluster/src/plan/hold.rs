@@ -1,12 +1,12 @@
-//! What keeps volumes: our finalizer on the claims of members that have voted, and one on the cluster, without which nobody
+//! Pure: what keeps volumes: our finalizer on the claims of members that have voted, and one on the cluster, without which nobody
 //! would release claims any more. A claim is released when its member is off the list of those who hold quorum, when a person
-//! puts it aside, and with the cluster. Pure.
+//! puts it aside, and with the cluster.
 
 use api::UNSAVED_DATA;
 use api::etcd_cluster::ETCD_VOLUMES;
-use runtime::cache::View as _;
+use runtime::cache::Projection as _;
 use runtime::plan::{Apply, Effect};
-use runtime::views::Claim;
+use runtime::projections::Claim;
 
 use super::objects::{self, Facts, OWNER_UID, RETIRED};
 use super::roster::{Node, Roster};

@@ -1,5 +1,5 @@
-//! What comes before members leave 3.6: 3.7 does not read what 3.5 left in the log, so the log is filled up to a snapshot first
-//! (docs/decisions/016). Pure.
+//! Pure: what comes before members leave 3.6: 3.7 does not read what 3.5 left in the log, so the log is filled up to a snapshot
+//! first (docs/decisions/016).
 
 use etcd_sizing::number;
 

@@ -1,10 +1,10 @@
-//! What to do about a cluster that is to go on. Pure.
+//! Pure: what to do about a cluster that is to go on.
 
 use api::ReconcileReason;
 use api::condition_type::STALLED;
 use jiff::Timestamp;
-use runtime::plan::{Apply, Effect, Next, Plan, Seen};
-use runtime::views::Kept;
+use runtime::plan::{Apply, ChildState, Effect, Plan, Requeue};
+use runtime::projections::Kept;
 
 use super::membership::Step;
 use super::roster::Roster;
@@ -21,7 +21,7 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> EtcdPlan {
     let roster = Roster::of(observed, now);
     let Some(durable) = wish::durable(observed) else {
         let status = status::undecided(observed, now);
-        return Plan { status: Some(status), next: Next::After(pause::LATER), ..Plan::nothing() };
+        return Plan { status: Some(status), next: Requeue::After(pause::LATER), ..Plan::nothing() };
     };
     let wish = Wish::of(observed, &roster, durable);
     let (step, mut effects, aside) = decide(observed, &roster, &wish, now);
@@ -30,14 +30,14 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> EtcdPlan {
     let waits = matches!(step, Step::Rest | Step::Wait(_) | Step::Stuck(..));
     let idle = cluster.status.cluster_id.is_none() || waits || cluster.status.contract.is_true(STALLED);
     if let Some(hold) = hold::cluster(cluster, wish.durable).filter(|_| idle && !cluster.spec.paused) {
-        return Plan { effects: vec![hold], next: Next::After(pause::STEP), ..Plan::nothing() };
+        return Plan { effects: vec![hold], next: Requeue::After(pause::STEP), ..Plan::nothing() };
     }
     let rests = step == Step::Rest && effects.is_empty() && !cluster.spec.paused;
     let excess = retired::excess(observed, &roster, &wish).filter(|_| rests);
     effects.extend(excess.map(|claim| Effect::Delete(retired::delete(claim))));
     let status = status::of(observed, &roster, &wish, &step, now);
     let repeats = status::says_the_same(&cluster.status, &status);
-    let mut next = Next::After(pause::of(observed, &roster, &step, &effects, repeats, now));
+    let mut next = Requeue::After(pause::of(observed, &roster, &step, &effects, repeats, now));
     if status.leader_moving_from.is_some() && cluster.status.leader_moving_from.is_none() {
         next = next.no_later_than(pause::STEP);
     }
@@ -46,7 +46,7 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> EtcdPlan {
     }
     let (events, mut done) = (status::events(cluster, &status), status::done(&step));
     done.extend(excess.map(|claim| retired::deleted(claim, wish.size)));
-    Plan { effects, aside, events, done, status: Some(status), next }
+    Plan { effects, independent: aside, events, done, status: Some(status), next }
 }
 
 /// The step, its effects, and what to do beside it.
@@ -90,7 +90,7 @@ fn beside(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: &Step) ->
         beside.extend(first.filter_map(|node| node.pod).map(objects::begun));
     }
     // Nobody can have written anything before the cluster's id is latched, nor before a finalizer keeps it.
-    let kept = || observed.clients.ours().is_some() || hold::unheld(observed, roster, wish).is_none();
+    let kept = || observed.clients.owned().is_some() || hold::unheld(observed, roster, wish).is_none();
     if cluster.status.cluster_id.is_some() && kept() {
         beside.extend(told_apart(&observed.clients, cluster, roster, |apart| objects::clients(cluster, apart)));
     }
@@ -121,13 +121,13 @@ fn beside(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: &Step) ->
 /// A child that selects pods: by the label that foreign pods do not have, once all members' pods have it. From then on a pod
 /// that loses its labels gets them back, and is not selected before, rather than foreign ones with it.
 fn told_apart<V: Kept>(
-    seen: &Seen<V>,
+    seen: &ChildState<V>,
     cluster: &EtcdCluster,
     roster: &Roster<'_>,
     wanted: impl Fn(bool) -> Apply,
 ) -> Option<Apply> {
     let narrow = wanted(true);
-    let is_narrow = seen.ours().is_some_and(|child| narrow.has_made(child.fingerprint, child.additions()));
+    let is_narrow = seen.owned().is_some_and(|child| narrow.has_made(child.fingerprint, child.additions()));
     let apart = is_narrow || unlabeled::can_be_told_apart(cluster, roster);
     seen.kept(if apart { narrow } else { wanted(false) })
 }

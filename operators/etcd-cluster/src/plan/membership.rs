@@ -1,4 +1,4 @@
-//! Which one step to take next. Pure.
+//! Pure: which one step to take next.
 //!
 //! In this order: carry through removals that were begun; of more members than are wanted, remove one that does not work;
 //! heal; let a learner vote; let etcd take writes again that has room again; grow or shrink; roll; have another member lead,
@@ -117,7 +117,7 @@ fn held(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Option<Step> {
     ))
 }
 
-/// No member is given up because its claim is gone before the API server has said that there is none. Others come back
+/// No member is given up because its PVC is deleted before the API server has said that there is none. Others come back
 /// meanwhile.
 fn verified(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: Step) -> Step {
     let Step::Remove { name, .. } = &step else { return step };
@@ -135,9 +135,9 @@ fn verified(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: Step) -
             "PersistentVolumeClaim {name} exists and does not belong to this EtcdCluster: delete or rename it, and the member \
              of that name is replaced; it is left untouched"
         );
-        return Step::wait(ReconcileReason::NameTaken, message);
+        return Step::stuck(ReconcileReason::NameTaken, message);
     }
-    let message = format!("waiting to learn whether member {name} has a claim: it cannot be read now");
+    let message = format!("cannot tell whether member {name} has a PVC: it cannot be read now");
     Step::ask_again(EtcdClusterReason::ClaimUnknown, message)
 }
 

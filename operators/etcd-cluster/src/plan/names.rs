@@ -1,4 +1,4 @@
-//! How members are called and reached. Pure.
+//! Pure: how members are called and reached.
 
 use crate::EtcdCluster;
 

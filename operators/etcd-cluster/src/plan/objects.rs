@@ -1,4 +1,4 @@
-//! The children, as they should be. Pure.
+//! Pure: the children, as they should be.
 
 mod annotations;
 mod budget;

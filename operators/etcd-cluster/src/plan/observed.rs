@@ -1,11 +1,12 @@
-//! What was seen. Pure data, unknowns included.
+//! Pure: what was seen. Pure data, unknowns included.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use runtime::namespaces::Termination;
-use runtime::plan::{Seen, beside};
-use runtime::views::{Claim, DisruptionBudget, Pod, Running, Service};
+use runtime::plan::ChildState;
+use runtime::pod::beside;
+use runtime::projections::{Claim, DisruptionBudget, Pod, Running, Service};
 
 use super::proven::Proven;
 use crate::EtcdCluster;
@@ -13,7 +14,7 @@ use crate::EtcdCluster;
 pub mod claims;
 mod etcd;
 
-pub use etcd::{Alarm, Endpoint, Etcd, Member, Room};
+pub use etcd::{Alarm, Endpoint, Etcd, Member};
 
 /// A cluster and what belongs to it.
 #[derive(Debug)]
@@ -21,11 +22,11 @@ pub struct Observed {
     /// The object itself.
     pub cluster: Arc<EtcdCluster>,
     /// The headless Service, which gives members their names.
-    pub peers: Seen<Service>,
+    pub peers: ChildState<Service>,
     /// The Service that clients use.
-    pub clients: Seen<Service>,
+    pub clients: ChildState<Service>,
     /// The budget that keeps evictions from breaking quorum.
-    pub budget: Seen<DisruptionBudget>,
+    pub budget: ChildState<DisruptionBudget>,
     /// Its pods, by name.
     pub pods: Vec<Arc<Pod>>,
     /// The pod that finds out whether an image can be pulled.
@@ -70,7 +71,7 @@ pub struct Observed {
     /// What is being deleted together with the cluster, if anything. Only read once the cluster is being deleted.
     pub termination: Option<Termination>,
     /// Whether the namespace dictates which users pods run as (OpenShift). Only read before pods are made.
-    pub dictated_users: bool,
+    pub namespace_assigns_uids: bool,
     /// The image of the agent, which is the manager's own.
     pub agent_image: Arc<str>,
 }

@@ -1,5 +1,5 @@
-//! Options of etcd that are refused, since no volume is large enough with them, or the members' volumes are not. The API does not
-//! refuse them: OLM upgrades no CRD with a new rule on a field that was there before. Pure.
+//! Pure: options of etcd that are refused, since no volume is large enough with them, or the members' volumes are not. The API
+//! does not refuse them: OLM upgrades no CRD with a new rule on a field that was there before.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub fn leave_out(observed: &mut Observed) {
         }
     }
     let begun = cluster.status.cluster_id.is_some() || !observed.pods.is_empty() || !observed.claims.is_empty();
-    let then = if begun { "until then members keep the pods that they have" } else { "until then nothing is made" };
+    let then = if begun { "until then members keep the pods that they have" } else { "until then nothing is created" };
     let why: Vec<String> = refusals.into_iter().map(|(_, why)| why).collect();
     observed.options_refused = Some(format!("{}; {then}", why.join("; ")));
     observed.cluster = Arc::new(cluster);

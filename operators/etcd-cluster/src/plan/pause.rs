@@ -1,4 +1,4 @@
-//! When to look again. Pure.
+//! Pure: when to look again.
 
 use std::time::Duration;
 

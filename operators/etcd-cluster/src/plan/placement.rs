@@ -1,5 +1,5 @@
-//! Whether a pod as the spec asks starts: one of its own finds out, beside the present one, before a member that is well gives that
-//! one up. Pure.
+//! Pure: whether a pod as the spec asks starts: one of its own finds out, beside the present one, before a member that is well
+//! gives that one up.
 //!
 //! Only the scheduler and kubelets can tell whether there is a node with such labels, with that much room, or whether what a
 //! variable refers to is there.
@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use api::etcd_cluster::EtcdClusterReason;
 use jiff::{SignedDuration, Timestamp};
-use runtime::plan::{Create, beside};
-use runtime::views::{Pod, Running};
+use runtime::plan::Create;
+use runtime::pod::beside;
+use runtime::projections::{Pod, Running};
 use serde_json::Value;
 
 use super::membership::{Step, outdated};
@@ -164,7 +165,7 @@ fn tried(observed: &Observed, whole: bool, node: &Node<'_>, wish: &Wish, now: Ti
         return Placement::Stranded(stranded(observed, trial, node));
     }
     if trial.meta.deleting {
-        return Placement::Trying(format!("waiting until an earlier pod {name} is gone"));
+        return Placement::Trying(format!("waiting for the earlier pod {name} to be deleted"));
     }
     if !is_of(observed, trial, node, wish) {
         return Placement::Useless;
@@ -180,14 +181,14 @@ fn tried(observed: &Observed, whole: bool, node: &Node<'_>, wish: &Wish, now: Ti
     let unusable = |why: &str| Placement::Unusable(tried::unavailable(observed, trial, wish, why));
     // Not clock::lasted: where this clock is behind, each trial would be repeated as soon as its pod has failed.
     let old = || running.and_then(|running| running.created).is_none_or(|since| now.duration_since(since) >= ANEW);
-    match (ended, &trial.trouble) {
+    match (ended, &trial.diagnosis) {
         (Some((_, ended)), _) if ended.code == 0 => Placement::Proven,
         // What the kubelet has ended it for, or would not start it for, may be otherwise by now; so may what the agent has ended with,
         // which no spec corrects.
         _ if failure.is_some() && (is_killed || tried::is_of_agent(trial)) && old() => Placement::Useless,
         (Some((program, ended)), _) if !is_killed => unusable(&tried::how(program, ended)),
         (_, Some(trouble)) if trouble.is_of_image() => unusable(&trouble.message),
-        (_, Some(trouble)) if trouble.lasting || trouble.is_homeless() => Placement::Refused(trouble.message.clone()),
+        (_, Some(trouble)) if trouble.permanent || trouble.is_homeless() => Placement::Refused(trouble.message.clone()),
         _ if let Some(failure) = failure => Placement::Refused(failure),
         (_, Some(trouble)) => Placement::Trying(format!("the pod {name} tries how: {}", trouble.message)),
         (_, None) => Placement::Trying(format!("the pod {name} tries whether one starts")),

@@ -1,4 +1,4 @@
-//! What members have been seen to run with, as their claims remember it. Pure.
+//! Pure: what members have been seen to run with, as their claims remember it.
 //!
 //! A spec can be bad: an option that etcd does not know, an image that is not there. A roll finds that out on one member and
 //! stops there. If another one loses its pod meanwhile, it comes back as it ran last, and not as the spec asks: else two
@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use jiff::SignedDuration;
-use runtime::views::Claim;
+use runtime::projections::Claim;
 
 use super::objects::{self, Facts, NEXT, PROVEN, RETIRED};
 use super::roster::{Node, Roster};
@@ -188,7 +188,7 @@ pub(super) fn is_being_renewed(cluster: &EtcdCluster, node: &Node<'_>, wish: &Wi
         (None, _) => as_wished() && ran_another_version(cluster, node, wish),
         (Some(_), last) => last.is_some_and(|last| *last != mark) && as_wished(),
     };
-    planned && !is_back(node) && node.pod.is_none_or(|pod| pod.trouble.is_none())
+    planned && !is_back(node) && node.pod.is_none_or(|pod| pod.diagnosis.is_none())
 }
 
 /// Whether etcd has been running in a member's next pod for so long that it is silent for another reason than that it starts.

@@ -1,5 +1,6 @@
-//! Whether the images that members are to run can be had: a pod of its own finds out, beside a member, before the first healthy
-//! member gives its process up for etcd's image, or its pod for one with the agent's, which is that of the manager by now. Pure.
+//! Pure: whether the images that members are to run can be had: a pod of its own finds out, beside a member, before the first
+//! healthy member gives its process up for etcd's image, or its pod for one with the agent's, which is that of the manager by
+//! now.
 
 use std::sync::Arc;
 
@@ -7,7 +8,7 @@ use api::condition_type::READY;
 use api::etcd_cluster::EtcdClusterReason;
 use jiff::{SignedDuration, Timestamp};
 use runtime::plan::Create;
-use runtime::views::Pod;
+use runtime::projections::Pod;
 
 use super::membership::{Step, outdated};
 use super::objects::{self, ETCD, WAIT};
@@ -70,7 +71,7 @@ pub(super) fn step(
             let agents = roster.nodes.iter().any(|node| runs(node, &wish.image()));
             let image = if agents { observed.agent_image.to_string() } else { wish.image() };
             let again = again(&observed.cluster, wish);
-            let told = format!("waiting to learn whether image {image} can be pulled{again}");
+            let told = format!("checking whether image {image} can be pulled{again}");
             let waits = || Step::wait(EtcdClusterReason::PullingImage, told);
             Some(drop(observed).filter(|_| of_another).unwrap_or_else(waits))
         }
@@ -130,7 +131,7 @@ fn check(observed: &Observed, roster: &Roster<'_>, node: &Node<'_>, wish: &Wish,
         Some(Err(why)) => return failed(&why),
         None => {}
     }
-    match &pull.trouble {
+    match &pull.diagnosis {
         _ if is_overdue(pull, now) => Check::Passed,
         _ if !is_current => Check::Runs,
         Some(trouble) => failed(&trouble.message),
@@ -165,5 +166,5 @@ pub(super) fn pod(observed: &Observed, roster: &Roster<'_>, wish: &Wish, beside:
     let member = roster.nodes.iter().find(|node| node.name == beside);
     let node = member.and_then(Node::running).and_then(|running| running.node.as_deref());
     let agent = member.and_then(|member| agent(observed, member, wish));
-    objects::pull(&observed.cluster, wish, agent, node, observed.dictated_users)
+    objects::pull(&observed.cluster, wish, agent, node, observed.namespace_assigns_uids)
 }

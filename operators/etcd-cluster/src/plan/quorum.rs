@@ -1,4 +1,4 @@
-//! When a quorum that does not answer is called lost. Pure.
+//! Pure: when a quorum that does not answer is called lost.
 //!
 //! A look in which no linearizable read is answered tells an outage no better than an election, or an answer that came too late
 //! from a slow node. Whoever is told of a lost quorum gets up at night, and Argo CD ends a sync. So what does not answer is told at
@@ -38,7 +38,7 @@ pub(super) fn told(lost: bool, why: &str) -> String {
     if lost {
         return why.to_owned();
     }
-    format!("{why}; quorum is called lost if no read that takes it is answered for {} s", TOLERATED.as_secs())
+    format!("{why}; quorum is reported lost if no linearizable read succeeds for {} s", TOLERATED.as_secs())
 }
 
 /// When to look again, at the latest, while quorum does not answer: a watch does not tell that it is lost by now.

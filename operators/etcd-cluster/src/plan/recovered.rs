@@ -1,10 +1,10 @@
-//! What status has lost and volumes still tell. Pure.
+//! Pure: what status has lost and volumes still tell.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use api::etcd_cluster::{EtcdClusterStatus, MOVE_LEADER, MemberRole, MemberStatus, StorageStatus};
-use runtime::views::Claim;
+use runtime::projections::Claim;
 
 use super::objects::Facts;
 use super::version::Version;

@@ -1,12 +1,12 @@
-//! How many claims of removed members `storage.onDelete: Retain` keeps. Pure.
+//! Pure: how many claims of removed members `storage.onDelete: Retain` keeps.
 //!
 //! Each replacement and each scaling down leaves one. What was ever acknowledged to a member that has been removed since is also
 //! with the quorum that removed it; so where that quorum is well, the oldest of many such claims hold nothing of their own.
 
 use api::etcd_cluster::EtcdClusterEvent;
-use runtime::cache::View as _;
-use runtime::plan::{Announcement, Delete};
-use runtime::views::{Claim, Pod};
+use runtime::cache::Projection as _;
+use runtime::plan::{Delete, EventDraft};
+use runtime::projections::{Claim, Pod};
 
 use super::objects::{CLUSTER_ID, OWNER_UID, RETIRED, RETIRED_BY};
 use super::roster::Roster;
@@ -47,10 +47,10 @@ pub(super) fn delete(claim: &Claim) -> Delete {
 }
 
 /// What is told of that.
-pub(super) fn deleted(claim: &Claim, size: usize) -> Announcement {
+pub(super) fn deleted(claim: &Claim, size: usize) -> EventDraft {
     let (name, kept) = (&claim.meta.key.name, KEPT.max(2 * size));
     let message = format!(
         "claim {name} of a removed member deleted: the {kept} newest of such claims are kept, and all members are healthy"
     );
-    Announcement { warning: false, reason: EtcdClusterEvent::RetiredClaimDeleted.into(), message }
+    EventDraft { warning: false, reason: EtcdClusterEvent::RetiredClaimDeleted.into(), message }
 }

@@ -1,4 +1,4 @@
-//! Who is there: pods, claims, and members as etcd lists them, joined by name. Pure.
+//! Pure: who is there: pods, claims, and members as etcd lists them, joined by name.
 
 use std::collections::BTreeMap;
 

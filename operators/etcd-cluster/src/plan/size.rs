@@ -1,7 +1,7 @@
-//! Sizes of databases. Pure.
+//! Pure: sizes of databases.
 
 use api::etcd_cluster::EtcdClusterSpec;
-use runtime::plan::quantity;
+use runtime::quantity;
 
 use super::Endpoint;
 

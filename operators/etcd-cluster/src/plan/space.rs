@@ -1,4 +1,4 @@
-//! Whether databases have room: in what etcd allows them, and on their volumes. Pure.
+//! Pure: whether databases have room: in what etcd allows them, and on their volumes.
 
 use api::etcd_cluster::condition_type::WARNING;
 use api::etcd_cluster::{EtcdClusterReason, EtcdClusterSpec};

@@ -1,11 +1,11 @@
-//! Status: the old operator's fields and conditions, and what it never told. Pure.
+//! Pure: status: the old operator's fields and conditions, and what it never told.
 
 use api::etcd_cluster::condition_type::QUORUM_HEALTHY;
 use api::etcd_cluster::{EtcdClusterReason, EtcdClusterStatus, Phase, StorageStatus};
 use api::{ConditionStatus, Contract, condition_type};
 use jiff::Timestamp;
-use runtime::plan::conditions::{Summary, condition};
 use runtime::plan::meta::selector_text;
+use runtime::status::conditions::{Summary, condition};
 
 use super::membership::{Led, Step, filling_from, led};
 use super::roster::{Node, Roster, hex};
@@ -77,12 +77,12 @@ pub(super) fn undecided(observed: &Observed, now: Timestamp) -> EtcdClusterStatu
     let cluster = &*observed.cluster;
     let before = &cluster.status;
     let conditions = if cluster.spec.paused {
-        let why = "paused: nothing is made until spec.paused is false";
+        let why = "paused: nothing is created until spec.paused is false";
         vec![condition(condition_type::READY, ConditionStatus::False, EtcdClusterReason::Paused, why, now)]
     } else {
         let why = match &observed.default_class {
             Some(Err(why)) => format!(
-                "no claim can be made, so it is not known whether there is a default StorageClass: {why}; fix that, or \
+                "no PVC can be created, so it is not known whether there is a default StorageClass: {why}; fix that, or \
                  delete this EtcdCluster, of which nothing has been created yet, and create it again with \
                  spec.storage.ephemeral: true"
             ),

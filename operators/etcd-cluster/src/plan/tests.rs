@@ -6,8 +6,8 @@ use std::sync::Arc;
 use api::ConditionStatus;
 use api::etcd_cluster::{ETCD_VOLUMES, EtcdClusterEvent, EtcdClusterReason, EtcdClusterStatus, Phase, StorageStatus};
 use jiff::Timestamp;
-use runtime::cache::View as _;
-use runtime::plan::{Apply, Effect, Next, Seen};
+use runtime::cache::Projection as _;
+use runtime::plan::{Apply, ChildState, Effect, Requeue};
 use serde_json::{Value, json};
 
 use super::*;
@@ -21,9 +21,9 @@ fn observed(spec: &Value, status: &EtcdClusterStatus) -> Observed {
     });
     Observed {
         cluster: Arc::new(EtcdCluster::decode(&cluster.to_string()).unwrap()),
-        peers: Seen::Absent,
-        clients: Seen::Absent,
-        budget: Seen::Absent,
+        peers: ChildState::Absent,
+        clients: ChildState::Absent,
+        budget: ChildState::Absent,
         pods: Vec::new(),
         pull: None,
         pull_refused: false,
@@ -44,7 +44,7 @@ fn observed(spec: &Value, status: &EtcdClusterStatus) -> Observed {
         default_class: Some(Ok(true)),
         strangers: Some(Vec::new()),
         termination: None,
-        dictated_users: false,
+        namespace_assigns_uids: false,
         agent_image: "agent:1".into(),
     }
 }
@@ -65,7 +65,7 @@ fn planned(spec: &Value, status: &EtcdClusterStatus) -> (Vec<&'static str>, Etcd
         Effect::Delete(delete) => delete.kind.kind,
         Effect::Act(_) => "act",
     };
-    let aside = plan.aside.iter().map(|apply| apply.kind.kind);
+    let aside = plan.independent.iter().map(|apply| apply.kind.kind);
     (plan.effects.iter().map(kind).chain(aside).collect(), plan.status.unwrap())
 }
 
@@ -164,8 +164,8 @@ fn a_headless_service_that_is_unreadable_takes_a_person_and_one_that_is_terminat
         let status = plan.status.unwrap();
         (status.contract.is_true("Stalled"), reason(&status, "Ready").1)
     };
-    assert_eq!(stalls(Seen::Unreadable("spec: no".to_owned())), (true, "Unreadable".to_owned()));
-    assert_eq!(stalls(Seen::Leaving), (false, "WaitingForDeletion".to_owned()));
+    assert_eq!(stalls(ChildState::Undecodable("spec: no".to_owned())), (true, "Unreadable".to_owned()));
+    assert_eq!(stalls(ChildState::Terminating), (false, "WaitingForDeletion".to_owned()));
 }
 
 #[test]
@@ -199,10 +199,12 @@ mod options;
 mod paused;
 mod placement;
 mod pull;
+mod pull_agent;
 mod quorum;
 mod refused;
 mod restored_volumes;
 mod retries;
 mod space;
 mod unreached;
+mod unreadable;
 mod volumes;

@@ -1,8 +1,8 @@
-//! What pods have found out that try images, or whether a pod starts. Pure.
+//! Pure: what pods have found out that try images, or whether a pod starts.
 
 use api::etcd_cluster::EtcdClusterReason;
 use jiff::{SignedDuration, Timestamp};
-use runtime::views::{Ended, Pod, Running};
+use runtime::projections::{Ended, Pod, Running};
 
 use super::Observed;
 use super::membership::Step;
@@ -96,7 +96,7 @@ pub(super) fn ended(running: &Running) -> Option<(&'static str, &Ended)> {
 /// Whether nothing will come of a pod that tries something: its node is gone, so that its kubelet neither starts nor removes it.
 pub(super) fn is_overdue(tried: &Pod, now: Timestamp) -> bool {
     if !tried.meta.deleting {
-        return tried.trouble.is_none() && has_lasted(tried, START, now);
+        return tried.diagnosis.is_none() && has_lasted(tried, START, now);
     }
     // Not clock::lasted: the time of a deletion is that of its end.
     let deleted = tried.running.as_ref().and_then(|running| running.deleted);

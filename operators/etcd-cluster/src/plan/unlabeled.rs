@@ -1,13 +1,12 @@
-//! Pods of members whose labels somebody edited by hand. By their labels they are watched, and reached by clients; but whose
-//! they are is said by their owner reference. Pure.
+//! Pure: Pods of members whose labels somebody edited by hand. By their labels they are watched, and reached by clients; but whose
+//! they are is said by their owner reference.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use api::etcd_cluster::EtcdClusterReason;
 use runtime::plan::Apply;
-use runtime::plan::meta::{MANAGED_BY, MANAGER};
-use runtime::views::{Claim, Pod};
+use runtime::projections::{Claim, Pod};
 use serde_json::Value;
 
 use super::objects::{self, OWNER_UID};
@@ -45,12 +44,6 @@ pub fn unseen<'a>(
     names
 }
 
-/// Whether watches tell of a pod, by its labels.
-#[must_use]
-pub fn is_seen(pod: &Pod) -> bool {
-    pod.running.as_ref().is_some_and(|running| running.labels.get(MANAGED_BY).is_some_and(|by| by == MANAGER))
-}
-
 /// The names of pods that are there to stay, are not the cluster's, and bear all labels by which the Services find members.
 #[must_use]
 pub fn foreign(cluster: &EtcdCluster, pods: &[Arc<Pod>]) -> BTreeSet<Box<str>> {
@@ -70,7 +63,7 @@ pub(super) fn foreign_pods(observed: &Observed) -> Option<Explanation> {
     }
     let names = |with: &str| observed.foreign.iter().map(|name| &**name).collect::<Vec<_>>().join(with);
     let message = format!(
-        "pods that are not this cluster's bear all labels by which its Services find members, so clients may reach them: {}; \
+        "foreign pods have all labels by which the Services select members, so clients may reach them: {}; \
          take the label off, or delete them: kubectl label pod -n {} {} {OWNER_UID}-; they are left untouched",
         names(", "),
         observed.cluster.meta.key.namespace,

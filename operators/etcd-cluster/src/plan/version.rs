@@ -1,4 +1,4 @@
-//! Versions of etcd, and which may follow which. Pure.
+//! Pure: versions of etcd, and which may follow which.
 
 use std::fmt;
 
@@ -82,13 +82,13 @@ pub fn may_follow(running: &[Version], target: &Version) -> Result<(), String> {
     let Some(lowest) = running.iter().min_by_key(|version| version.numbers()) else { return Ok(()) };
     if minor(target) < minor(lowest) {
         return Err(format!(
-            "etcd cannot go back from {lowest} to {target}: set spec.version to {lowest} or later; a lower minor version \
+            "etcd cannot be downgraded from {lowest} to {target}: set spec.version to {lowest} or later; a lower minor version \
              needs a new cluster"
         ));
     }
     if target.major != lowest.major || target.minor > lowest.minor + 1 {
         return Err(format!(
-            "etcd goes up one minor version at a time: from {lowest} go to a release of {}.{} first, not to {target}",
+            "etcd upgrades one minor version at a time: from {lowest} go to a release of {}.{} first, not to {target}",
             lowest.major,
             lowest.minor + 1
         ));
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn never_down_but_back_while_one_has_not_followed() {
-        assert!(refused(&["3.6.16"; 3], "3.5.35").unwrap().contains("cannot go back"));
+        assert!(refused(&["3.6.16"; 3], "3.5.35").unwrap().contains("cannot be downgraded"));
         assert_eq!(refused(&["3.6.16", "3.5.35", "3.5.35"], "3.5.35"), None);
         assert_eq!(refused(&["3.6.16"; 3], "3.6.4"), None, "patches may go both ways");
     }

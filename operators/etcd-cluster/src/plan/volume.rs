@@ -1,7 +1,7 @@
-//! How large members' volumes are: by their claims, and by the file systems on them, which may have less. Pure.
+//! Pure: how large members' volumes are: by their claims, and by the file systems on them, which may have less.
 
+use agent_protocol::EtcdWaitResult;
 use etcd_sizing::file_system;
-use serde::Deserialize;
 
 use super::objects::{self, QUOTA, VOLUME, WAIT};
 use super::roster::Node;
@@ -56,20 +56,10 @@ fn earlier_quota(node: &Node<'_>) -> Option<u64> {
     node.annotation(QUOTA)?.parse().ok()
 }
 
-/// What the agent's init step leaves when it ends well.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Measured {
-    volume_bytes: u64,
-    /// Earlier agents did not tell, and went by the volume alone.
-    #[serde(default)]
-    database_bytes: u64,
-}
-
 /// The sizes of a member's file system and database, in bytes, as the agent found them before etcd's first start in this pod.
 /// Earlier agents left nothing, and what is no size is as good as that: then the claim counts alone.
-fn measured(node: &Node<'_>) -> Option<Measured> {
+fn measured(node: &Node<'_>) -> Option<EtcdWaitResult> {
     let ended = node.container(WAIT)?.ended.as_ref().filter(|ended| ended.code == 0)?;
-    let measured: Measured = serde_json::from_str(&ended.message).ok()?;
+    let measured: EtcdWaitResult = serde_json::from_str(&ended.message).ok()?;
     file_system(measured.volume_bytes).map(|_| measured)
 }

@@ -1,4 +1,4 @@
-//! What a cluster should be now: its spec, and of what cannot be had from where it stands, the nearest that can. Pure.
+//! Pure: what a cluster should be now: its spec, and of what cannot be had from where it stands, the nearest that can.
 
 use api::etcd_cluster::{DEFAULT_REPOSITORY, DEFAULT_VERSION, EtcdClusterReason};
 use serde_json::{Value, json};
@@ -89,7 +89,7 @@ fn too_old(cluster: &EtcdCluster) -> Option<Explanation> {
     let refused = cluster.status.cluster_id.is_none() && !version.at_least(3, 2, 0);
     refused.then(|| {
         let message = format!(
-            "nothing is made: spec.version is {version}, and etcd is run from 3.2 on; set spec.version to a later release, \
+            "nothing is created: spec.version is {version}, and etcd is run from 3.2 on; set spec.version to a later release, \
              such as {DEFAULT_VERSION}"
         );
         (EtcdClusterReason::InvalidVersion, message)
@@ -99,8 +99,8 @@ fn too_old(cluster: &EtcdCluster) -> Option<Explanation> {
 fn without_tls(cluster: &EtcdCluster) -> Option<Explanation> {
     cluster.spec.tls.as_ref()?;
     let made = cluster.status.cluster_id.is_some();
-    let then = if made { "it goes on without TLS" } else { "nothing is made" };
-    Some((EtcdClusterReason::TLSNotSupported, format!("spec.TLS is not supported yet, so {then}: take the field away")))
+    let then = if made { "the cluster runs without TLS" } else { "nothing is created" };
+    Some((EtcdClusterReason::TLSNotSupported, format!("spec.TLS is not supported yet, so {then}: remove the field")))
 }
 
 /// The version to run, and why it is not the one asked for.
@@ -109,7 +109,7 @@ fn version(cluster: &EtcdCluster, running: &[Version]) -> (Version, Option<Expla
     let asked = cluster.spec.version.as_deref().or(latched).unwrap_or(DEFAULT_VERSION);
     let Some(target) = Version::parse(asked) else {
         let default = latched.and_then(Version::parse).unwrap_or_else(default_version);
-        let message = format!("spec.version {asked:?} is no version of etcd: write it as 3.6.16");
+        let message = format!("spec.version {asked:?} is not a version of etcd: set one such as 3.6.16");
         return (default, Some((EtcdClusterReason::InvalidVersion, message)));
     };
     match may_follow(running, &target) {

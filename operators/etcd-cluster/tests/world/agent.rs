@@ -28,10 +28,10 @@ pub fn wait(etcds: &Etcds, pod: &PodSeen) -> Result<bool, Ended> {
         "new" => Ok(true),
         "join" => match listing(etcds, pod) {
             Listing::Listed(..) => Ok(true),
-            Listing::Started => Err(missing("the cluster lists it as started before, and its data is gone")),
+            Listing::Started => Err(missing("the cluster lists it as started before, and its data is lost")),
             Listing::Silence | Listing::NotListed | Listing::Disagreement => Ok(false),
         },
-        _ => Err(missing("it has been in use, and its data is gone")),
+        _ => Err(missing("it has been in use, and its data is lost")),
     }
 }
 
@@ -41,7 +41,7 @@ pub fn run(etcds: &mut Etcds, pod: &PodSeen, had_data: bool) -> Result<Data, End
         return Ok(data.clone());
     }
     match (pod.expect.as_str(), had_data) {
-        (_, true) => Err(missing("etcd has run in this pod before, and its data is gone")),
+        (_, true) => Err(missing("etcd has run in this pod before, and its data is lost")),
         ("new", _) => Ok(etcds.found(&pod.token, &pod.url, &pod.name)),
         ("join", _) => match listing(etcds, pod) {
             Listing::Listed(members, cluster) => {
@@ -49,10 +49,10 @@ pub fn run(etcds: &mut Etcds, pod: &PodSeen, had_data: bool) -> Result<Data, End
                     members.iter().find(|member| member.peer_urls.contains(&pod.url)).map_or(0, |member| member.id);
                 Ok(Data { cluster, member, index: 0, members, broken: false })
             }
-            Listing::Started => Err(missing("the cluster lists it as started before, and its data is gone")),
+            Listing::Started => Err(missing("the cluster lists it as started before, and its data is lost")),
             _ => Err((1, json!({ "reason": "NotListed", "message": "not listed within 30 s" }).to_string())),
         },
-        _ => Err(missing("it has been in use, and its data is gone")),
+        _ => Err(missing("it has been in use, and its data is lost")),
     }
 }
 

@@ -77,7 +77,7 @@ impl Etcds {
     /// As those.
     pub fn act(&mut self, act: &EtcdAct, cut: &BTreeSet<String>, answer: Answer) -> (bool, Result<(), Error>) {
         let lost =
-            || Err(Error::transient(EtcdClusterReason::EtcdUnreachable, "whether the change was made is not known"));
+            || Err(Error::transient(EtcdClusterReason::EtcdUnreachable, "whether the change was made is unknown"));
         let reached = |address: &&str| {
             self.processes
                 .iter()
@@ -86,10 +86,7 @@ impl Etcds {
         let Some(asked) = act.via.iter().map(|via| &**via).find(reached) else {
             return (
                 false,
-                Err(Error::transient(
-                    EtcdClusterReason::EtcdUnreachable,
-                    "no member of etcd can be asked for the change",
-                )),
+                Err(Error::transient(EtcdClusterReason::EtcdUnreachable, "no member can be reached for the change")),
             );
         };
         if answer == Answer::Unasked {

@@ -2,18 +2,18 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::sync::Arc;
 
 use api::ReconcileReason;
+use etcd_cluster::EtcdClusterKind;
+use etcd_cluster::observe::Stores;
 use etcd_cluster::plan::{self, EtcdAct, EtcdPlan};
-use etcd_cluster::{EtcdCluster, EtcdClusterKind};
 use jiff::{SignedDuration, Timestamp};
 use runtime::Error;
-use runtime::cache::{Cache, Entry, Store, View};
+use runtime::cache::{Cache, Entry, Projection};
 use runtime::plan::{Effect, Key, Kind};
+use runtime::projections::{Claim, CustomKind as _, Pod, Service};
 use runtime::testing::World;
 use runtime::testing::branching::Pass;
-use runtime::views::{Claim, CustomKind as _, DisruptionBudget, Pod, Service};
 use serde_json::{Value, json};
 
 use crate::guard::Guard;
@@ -23,33 +23,15 @@ use crate::raft::Etcds;
 /// How long a tick takes.
 const TICK: SignedDuration = SignedDuration::from_secs(2);
 
-/// The stores of an operator.
-pub struct Stores {
-    pub clusters: Arc<Store<EtcdCluster>>,
-    pub pods: Arc<Store<Pod>>,
-    pub claims: Arc<Store<Claim>>,
-    pub services: Arc<Store<Service>>,
-    pub budgets: Arc<Store<DisruptionBudget>>,
-}
-
-impl Stores {
-    /// Such that the world feeds.
-    fn fed(world: &mut World) -> Self {
-        let mut cache = Cache::new(&[]);
-        let stores = Self {
-            clusters: cache.store(),
-            pods: cache.store(),
-            claims: cache.store(),
-            services: cache.store(),
-            budgets: cache.store(),
-        };
-        world.feed(&stores.clusters);
-        world.feed(&stores.pods);
-        world.feed(&stores.claims);
-        world.feed(&stores.services);
-        world.feed(&stores.budgets);
-        stores
-    }
+/// The stores of an operator, which the world feeds.
+fn fed(world: &mut World) -> Stores {
+    let stores = Stores::new(&mut Cache::new(&[]));
+    world.feed(&stores.clusters);
+    world.feed(&stores.pods);
+    world.feed(&stores.claims);
+    world.feed(&stores.services);
+    world.feed(&stores.budgets);
+    stores
 }
 
 /// The world with an operator in it.
@@ -70,6 +52,10 @@ pub struct Bench {
     pub refuses: Option<String>,
     /// Whether there is a default StorageClass.
     pub default_class: bool,
+    /// Whether the API server answers no query by the operator; its watches go on.
+    pub blind: bool,
+    /// Whether the namespace dictates which users pods run as.
+    pub assigns_uids: bool,
     /// Whether the namespace is being deleted.
     pub going: bool,
     /// The cluster's id as it was when status was lost.
@@ -94,7 +80,7 @@ impl Bench {
     /// A cluster of that spec, of which the operator knows nothing yet.
     pub fn new(spec: &Value) -> Self {
         let mut world = World::default();
-        let stores = Stores::fed(&mut world);
+        let stores = fed(&mut world);
         world.linger(Pod::KIND);
         world.linger(Claim::KIND);
         world.linger(EtcdClusterKind::KIND);
@@ -113,6 +99,8 @@ impl Bench {
             mute: false,
             refuses: None,
             default_class: true,
+            blind: false,
+            assigns_uids: false,
             going: false,
             latched: None,
             earlier: None,
@@ -129,7 +117,7 @@ impl Bench {
     /// Another world that is as this one is now.
     pub fn fork(&self) -> Self {
         let mut world = self.world.fork();
-        let stores = Stores::fed(&mut world);
+        let stores = fed(&mut world);
         world.list();
         world.deliver_all();
         Self {
@@ -191,7 +179,13 @@ impl Bench {
             self.world.catch_up();
         }
         let Some(Entry::Object(cluster)) = self.stores.clusters.get(&self.key) else { return };
-        let observed = self.look(&cluster);
+        let observed = match self.look(&cluster) {
+            Ok(observed) => observed,
+            Err(error) => {
+                (self.last, self.died) = (0, false);
+                return self.say(&format!("  not observed: {error}"));
+            }
+        };
         let plan = plan::plan(&observed, self.now);
         self.note(&plan);
         let cut = &self.unreached();

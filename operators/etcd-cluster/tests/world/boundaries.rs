@@ -1,9 +1,9 @@
 //! The manager dies at every boundary between two writes, and answers of etcd are lost at every act: each time, all ends
 //! as if nothing had happened.
 
-use runtime::cache::View;
+use runtime::cache::Projection;
+use runtime::projections::{Claim, Pod};
 use runtime::testing::branching::{self, Answer, Done, Fate, Pass, Stage, Taken};
-use runtime::views::{Claim, Pod};
 use serde_json::{Value, json};
 
 use crate::bench::Bench;

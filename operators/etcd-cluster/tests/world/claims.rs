@@ -1,7 +1,7 @@
 //! Labels of claims are edited by hand, and claims of removed members pile up.
 
-use runtime::cache::View as _;
-use runtime::views::{Claim, Pod};
+use runtime::cache::Projection as _;
+use runtime::projections::{Claim, Pod};
 use serde_json::{Value, json};
 
 use crate::bench::Bench;

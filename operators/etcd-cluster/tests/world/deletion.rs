@@ -3,9 +3,9 @@
 use api::UNSAVED_DATA;
 use api::etcd_cluster::ETCD_VOLUMES;
 use etcd_cluster::EtcdClusterKind;
-use runtime::cache::View as _;
+use runtime::cache::Projection as _;
 use runtime::plan::Kind;
-use runtime::views::{Claim, CustomKind as _, Pod};
+use runtime::projections::{Claim, CustomKind as _, Pod};
 use serde_json::{Value, json};
 
 use crate::bench::{Bench, is_held};

@@ -6,10 +6,10 @@ use etcd_cluster::EtcdClusterKind;
 use etcd_cluster::plan::Member;
 use etcd_cluster::plan::names::member_of;
 use runtime::Error;
-use runtime::cache::View;
+use runtime::cache::Projection;
 use runtime::plan::Kind;
+use runtime::projections::{Claim, CustomKind as _, DisruptionBudget, Pod, Service};
 use runtime::testing::branching::Pass;
-use runtime::views::{Claim, CustomKind as _, DisruptionBudget, Pod, Service};
 use serde_json::{Value, json};
 
 use crate::bench::Bench;
@@ -78,6 +78,7 @@ impl Bench {
                 }
             }
             Step::Mute(mute) => self.mute = *mute,
+            Step::Blind(blind) => self.blind = *blind,
             Step::Pace { slow, lazy } => (self.etcds.pace.slow, self.etcds.pace.lazy) = (*slow, *lazy),
             Step::Refuse { pods, told } => self.refuse_pods(*pods, *told),
             Step::Alarm(full) => {
@@ -253,37 +254,6 @@ impl Bench {
         self.world.remove(EtcdClusterKind::KIND, &key);
         self.world.create(EtcdClusterKind::KIND, &key, object);
         self.world.deliver_all();
-    }
-
-    /// The id of the cluster: as latched now, or before status was lost.
-    pub fn cluster_id(&self) -> Option<&str> {
-        self.status()["clusterID"].as_str().or(self.latched.as_deref())
-    }
-
-    /// The status as written last.
-    pub fn status(&self) -> &Value {
-        &self.object()["status"]
-    }
-
-    /// The cluster whose id is latched.
-    pub fn cluster(&self) -> Option<&Cluster> {
-        let id = u64::from_str_radix(self.cluster_id()?, 16).ok()?;
-        self.etcds.clusters.get(&id)
-    }
-
-    /// All pods, by name.
-    pub fn pods(&self) -> Vec<String> {
-        self.world.all(Pod::KIND).map(|(key, _)| key.name.to_string()).collect()
-    }
-
-    /// The ids of its members, in their order.
-    pub fn ids(&self) -> Vec<u64> {
-        self.cluster().expect("it is latched").members.iter().map(|member| member.id).collect()
-    }
-
-    /// By what a step picks that pod.
-    pub fn place_of(&self, name: &str) -> usize {
-        self.pods().iter().position(|pod| pod == name).expect("it has a pod")
     }
 
     fn pick(&self, which: usize) -> Option<String> {

@@ -1,9 +1,9 @@
 //! What was found by attacking real clusters, each as a story.
 
 use api::etcd_cluster::OnDelete;
-use runtime::cache::View as _;
+use runtime::cache::Projection as _;
+use runtime::projections::{Claim, Pod, Service};
 use runtime::testing::branching::Pass;
-use runtime::views::{Claim, DisruptionBudget, Pod, Service};
 use serde_json::{Value, json};
 
 use crate::bench::Bench;
@@ -203,38 +203,6 @@ fn while_a_pods_labels_are_put_right_no_foreign_pod_is_selected() {
             );
         }
     }
-    settle(&mut bench);
-}
-
-#[test]
-fn a_foreign_pod_with_our_labels_is_reached_by_no_client() {
-    let bench = settled(&json!({ "size": 3 }));
-    for (kind, name, path) in [
-        (Service::KIND, "c-client", "/spec/selector"),
-        (Service::KIND, "c", "/spec/selector"),
-        (DisruptionBudget::KIND, "c", "/spec/selector/matchLabels"),
-    ] {
-        let selector = bench.world.get(kind, &bench.key.sibling(name)).and_then(|it| it.pointer(path)).cloned();
-        let uid = selector.expect("it selects")["multi-operator.example.com/owner-uid"].clone();
-        assert_eq!(uid, bench.object()["metadata"]["uid"], "{name}");
-    }
-}
-
-#[test]
-fn a_foreign_pod_with_all_our_labels_is_reported_and_left_alone() {
-    let mut bench = settled(&json!({ "size": 3 }));
-    let labels = bench.world.all(Pod::KIND).next().expect("a member's").1["metadata"]["labels"].clone();
-    let key = bench.key.sibling("stranger");
-    let pod =
-        json!({ "metadata": { "labels": labels }, "spec": { "containers": [{ "name": "etcd", "image": "other:1" }] } });
-    bench.world.create(Pod::KIND, &key, pod.clone());
-    bench.world.deliver_all();
-    bench.pass(Pass::default());
-    let stalled = bench.condition("Stalled").cloned().unwrap_or_default();
-    assert_eq!((bench.is("Stalled"), &stalled["reason"]), (true, &json!("ForeignPods")), "{}", bench.story());
-    assert!(stalled["message"].as_str().is_some_and(|why| why.contains("stranger")), "{stalled}");
-    assert_eq!(bench.world.get(Pod::KIND, &key).map(|live| &live["spec"]), Some(&pod["spec"]), "it is left alone");
-    bench.world.remove(Pod::KIND, &key);
     settle(&mut bench);
 }
 

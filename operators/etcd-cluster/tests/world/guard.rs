@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use etcd_cluster::plan::{Change, EtcdAct, EtcdPlan, Observed};
 use jiff::Timestamp;
 use runtime::Error;
-use runtime::cache::View;
+use runtime::cache::Projection;
 use runtime::plan::{Effect, Key};
+use runtime::projections::{Claim, Pod};
 use runtime::testing::World;
 use runtime::testing::branching::Answer;
-use runtime::views::{Claim, Pod};
 use serde_json::Value;
 
 use crate::bench::is_held;

@@ -11,8 +11,7 @@ use crate::isolated::settled_at;
 use crate::kubelet::seen;
 use crate::stories::{settle, version};
 
-/// So many rounds are more than two minutes.
-const LONG: u8 = 80;
+const LONG: u8 = 80; // rounds: more than two minutes
 
 fn uids(bench: &Bench) -> BTreeSet<String> {
     seen(&bench.world).into_iter().map(|pod| pod.uid).collect()

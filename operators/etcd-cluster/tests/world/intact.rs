@@ -1,9 +1,9 @@
 //! What a world can do without.
 
 use etcd_cluster::plan::Member;
-use runtime::cache::View;
+use runtime::cache::Projection;
 use runtime::plan::{Key, Kind};
-use runtime::views::{Claim, Pod};
+use runtime::projections::{Claim, Pod};
 
 use crate::bench::Bench;
 use crate::faults::{LABELS, name_of};

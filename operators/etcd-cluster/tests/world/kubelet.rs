@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use runtime::cache::View;
+use runtime::cache::Projection;
 use runtime::plan::Key;
+use runtime::projections::{Claim, Pod};
 use runtime::testing::World;
-use runtime::views::{Claim, Pod};
 use serde_json::{Value, json};
 
 use crate::agent;

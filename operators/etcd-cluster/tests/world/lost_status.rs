@@ -1,9 +1,9 @@
 //! The object's status goes: what has been latched is found again, and no second cluster is begun.
 
 use etcd_cluster::EtcdClusterKind;
-use runtime::cache::View as _;
+use runtime::cache::Projection as _;
+use runtime::projections::{Claim, CustomKind as _, Pod};
 use runtime::testing::branching::Pass;
-use runtime::views::{Claim, CustomKind as _, Pod};
 use serde_json::{Value, json};
 
 use crate::bench::Bench;

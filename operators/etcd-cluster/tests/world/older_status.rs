@@ -1,8 +1,8 @@
 //! The object's status is one of before, as a restore of the API server's own etcd leaves it, while no pod is there: nothing is lost, no
 //! second cluster is begun, and no member goes back to an older version.
 
-use runtime::cache::View as _;
-use runtime::views::Claim;
+use runtime::cache::Projection as _;
+use runtime::projections::Claim;
 use serde_json::{Value, json};
 
 use crate::bench::Bench;

@@ -9,8 +9,8 @@ use crate::faults::Step;
 use crate::schedule::{spec, steps};
 
 /// Lets all of it happen, then has the world come to rest.
-fn run(spec: &Value, steps: &[Step]) -> Result<(), TestCaseError> {
-    let mut bench = Bench::new(spec);
+fn run(spec: &Value, assigns_uids: bool, steps: &[Step]) -> Result<(), TestCaseError> {
+    let mut bench = Bench { assigns_uids, ..Bench::new(spec) };
     let done = steps.iter().try_for_each(|step| {
         bench.take(step);
         bench.innocent()
@@ -26,8 +26,12 @@ proptest! {
     #![proptest_config(seed::properties!(CASES))]
 
     #[test]
-    fn all_becomes_as_asked_and_nothing_is_lost(spec in spec(), steps in steps()) {
-        run(&spec, &steps)?;
+    fn all_becomes_as_asked_and_nothing_is_lost(
+        spec in spec(),
+        assigns_uids in prop::bool::weighted(0.2),
+        steps in steps(),
+    ) {
+        run(&spec, assigns_uids, &steps)?;
     }
 }
 

@@ -1,8 +1,8 @@
 //! Quorum is lost: nothing is destroyed, the status says so, and all comes back.
 
-use runtime::cache::View;
+use runtime::cache::Projection;
+use runtime::projections::{Claim, Pod};
 use runtime::testing::branching::Pass;
-use runtime::views::{Claim, Pod};
 use serde_json::json;
 
 use crate::bench::Bench;

@@ -60,6 +60,7 @@ fn fault() -> impl Strategy<Value = Step> {
         2 => (0..VERSIONS.len(), any::<bool>()).prop_map(|(version, there)| Step::Image { version, there }),
         2 => (which(), any::<bool>()).prop_map(|(pod, cut)| Step::Cut { pod, cut }),
         1 => any::<bool>().prop_map(Step::Mute),
+        1 => any::<bool>().prop_map(Step::Blind),
         1 => (any::<bool>(), any::<bool>()).prop_map(|(slow, lazy)| Step::Pace { slow, lazy }),
         1 => (any::<bool>(), any::<bool>()).prop_map(|(pods, told)| Step::Refuse { pods, told }),
         1 => any::<bool>().prop_map(Step::Alarm),

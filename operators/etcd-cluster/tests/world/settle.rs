@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use api::etcd_cluster::MOVE_LEADER;
 use etcd_cluster::EtcdClusterKind;
-use runtime::cache::View;
+use runtime::cache::Projection;
+use runtime::projections::{Claim, CustomKind as _, Pod};
 use runtime::testing::branching::Pass;
-use runtime::views::{Claim, CustomKind as _, Pod};
 use serde_json::Value;
 
 use crate::bench::Bench;
@@ -65,7 +65,7 @@ impl Bench {
         self.cut.clear();
         self.policy = false;
         self.refuse_pods(false, false);
-        (self.mute, self.etcds.full) = (false, false);
+        (self.mute, self.blind, self.etcds.full) = (false, false, false);
         (self.etcds.pace.slow, self.etcds.pace.lazy) = (false, false);
     }
 
@@ -74,7 +74,12 @@ impl Bench {
     /// # Errors
     /// What has been done.
     pub fn innocent(&self) -> Result<(), String> {
-        if self.etcds.violations.is_empty() { Ok(()) } else { Err(self.etcds.violations.join("; ")) }
+        check(self.etcds.violations.is_empty(), || self.etcds.violations.join("; "))?;
+        // OpenShift refuses a pod with a user of its own; elsewhere the kubelet refuses one that might run as root.
+        let managed = |pod: &Value| pod["metadata"]["labels"]["app.kubernetes.io/managed-by"] == "multi-operator";
+        let fits = |pod: &Value| pod["spec"]["securityContext"]["runAsUser"].is_null() == self.assigns_uids;
+        let odd = self.world.all(Pod::KIND).find(|(_, pod)| managed(pod) && !fits(pod));
+        odd.map_or(Ok(()), |(key, _)| Err(format!("pod {key} runs as the wrong user")))
     }
 
     /// Whether all is as asked.

@@ -1,139 +1,114 @@
-//! What the operator sees of the world.
+//! The API server and etcd as the operator finds them when it queries them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::future::ready;
 use std::sync::Arc;
+use std::time::Duration;
 
+use api::ReconcileReason;
 use etcd_cluster::EtcdCluster;
-use etcd_cluster::plan::placement::Beside;
-use etcd_cluster::plan::proven::Proven;
-use etcd_cluster::plan::unlabeled::{self, Found};
-use etcd_cluster::plan::version::Version;
-use etcd_cluster::plan::{self, Etcd, NextTrial, Observed};
-use runtime::cache::{Entry, View};
+use etcd_cluster::etcd::Place;
+use etcd_cluster::observe::{Answer, Queries, observe};
+use etcd_cluster::plan::{Etcd, Observed, objects};
+use futures::FutureExt as _;
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use runtime::Error;
+use runtime::cache::Projection as _;
 use runtime::namespaces::Termination;
-use runtime::plan::Owner;
-use runtime::views::{Claim, Pod};
+use runtime::plan::{Apply, Create, DryRun, Key, Kind};
+use runtime::projections::Pod;
+use serde_json::Value;
 
 use crate::bench::Bench;
 use crate::raft::hash;
 
 impl Bench {
-    /// As the operator looks, but for the clients that it looks with.
-    pub fn look(&mut self, cluster: &Arc<EtcdCluster>) -> Observed {
-        let key = &cluster.meta.key;
-        let owner = Owner { kind: EtcdCluster::KIND.qualified().into(), name: key.name.clone() };
-        let pods = self.stores.pods.owned(&key.namespace, &owner).into_iter().filter_map(Entry::into_object);
-        let pods: Vec<_> = pods.collect();
-        let foreign = unlabeled::foreign(cluster, &pods);
-        let pods = pods.into_iter().filter(|pod| pod.meta.controlled_by(&cluster.meta.uid) && unlabeled::is_seen(pod));
-        let mut pods: Vec<Arc<Pod>> = pods.collect();
-        let claims = self.stores.claims.owned(&key.namespace, &owner).into_iter();
-        let mut claims: Vec<Arc<Claim>> = claims.filter_map(Entry::into_object).collect();
-        let unseen = unlabeled::unseen(cluster, pods.iter().map(|pod| &**pod), claims.iter().map(|claim| &**claim));
-        let mut taken = BTreeSet::new();
-        for name in unseen {
-            match self.world.get(Pod::KIND, &key.sibling(&name)).map(|live| unlabeled::found(cluster, live)) {
-                Some(Found::Own(pod)) => pods.push(pod),
-                Some(Found::Taken) => drop(taken.insert(name.into())),
-                None => {}
-            }
-        }
-        let pull = plan::pull::take(cluster, &mut pods);
-        let trials = plan::placement::take(cluster, &mut pods);
-        unlabeled::claims::accept(cluster, &pods, &mut claims);
-        let mut found = self.read_claims(cluster, &pods, &mut claims, None);
-        let address = |pod: &Arc<Pod>| Some((pod.meta.key.name.clone(), pod.running.as_ref()?.ip.clone()?));
-        let places: Vec<_> = pods.iter().filter(|pod| plan::may_be_asked(pod)).filter_map(address).collect();
-        let cluster = &plan::recovered::recovered(cluster, &claims);
-        let latched = cluster.status.cluster_id.as_deref().and_then(plan::roster::read_hex);
-        let etcd = match places.as_slice() {
-            [] => Etcd::default(),
-            places => self.etcds.look(places, &self.unreached(), latched),
-        };
-        found.extend(self.read_claims(cluster, &pods, &mut claims, Some(&etcd)));
+    /// What the operator observes, by its own code.
+    ///
+    /// # Errors
+    /// As the operator's own.
+    pub fn look(&mut self, cluster: &Arc<EtcdCluster>) -> Result<Observed, Error> {
         self.names += 1;
-        let mut observed = Observed {
-            peers: self.stores.services.child(key, &cluster.meta),
-            clients: self.stores.services.child(&key.sibling(&plan::objects::client_service(cluster)), &cluster.meta),
-            budget: self.stores.budgets.child(key, &cluster.meta),
-            claims,
-            pods,
-            pull,
-            pull_refused: false,
-            trials,
-            beside: None,
-            taken,
-            cluster_version: self.cluster_version(cluster, &etcd),
-            etcd,
-            receiving: BTreeSet::new(),
-            foreign,
-            found,
-            proven: BTreeMap::new(),
-            refused: None,
-            options_refused: None,
-            published: Vec::new(),
-            fresh_name: plan::names::of(cluster, hash(&[&self.names.to_string()])).into(),
-            default_class: cluster.status.storage.is_none().then_some(Ok(self.default_class)),
-            strangers: Some(Vec::new()),
-            termination: self.going.then_some(Termination::Namespace),
-            dictated_users: false,
-            agent_image: "agent:1".into(),
-            cluster: cluster.clone(),
-        };
-        unlabeled::claims::unmark(&mut observed);
-        plan::anew::distrust(&mut observed);
-        plan::options::leave_out(&mut observed);
-        observed.proven = self.proven(&plan::proven::to_read(&observed));
-        if !self.mute && plan::awaits_dns(&observed) {
-            observed.published = self.kubelet.published();
-        }
-        if plan::trial(&observed, self.now).is_some() {
-            observed.refused.clone_from(&self.refuses);
-        }
-        match plan::next_trial(&observed, self.now) {
-            Some((NextTrial::Image, _)) => observed.pull_refused = self.refuses.is_some(),
-            Some((NextTrial::Placement(_), _)) if self.refuses.is_some() => observed.beside = Some(Beside::Impossible),
-            Some((NextTrial::Placement(member), _)) => {
-                let live = self.world.get(Pod::KIND, &key.sibling(&member));
-                observed.beside = live.and_then(|live| plan::placement::beside(&observed.cluster, live));
-            }
-            None => {}
-        }
-        observed
+        let observed = observe(&self.stores, &mut Model(self), &"agent:1".into(), cluster).now_or_never();
+        observed.expect("a model answers at once")
+    }
+}
+
+/// The live systems of a world.
+struct Model<'a>(&'a Bench);
+
+impl Queries for Model<'_> {
+    fn now(&self) -> Timestamp {
+        self.0.now
     }
 
-    /// Reads claims that no watch tells of by their names.
-    fn read_claims(
-        &self,
-        cluster: &EtcdCluster,
-        pods: &[Arc<Pod>],
-        claims: &mut Vec<Arc<Claim>>,
-        etcd: Option<&Etcd>,
-    ) -> unlabeled::claims::Found {
-        let mut found = unlabeled::claims::Found::default();
-        for name in unlabeled::claims::unseen(cluster, pods, claims, etcd) {
-            let live = self.world.get(Claim::KIND, &self.key.sibling(&name));
-            found.extend(unlabeled::claims::read(cluster, pods, &name, live, claims));
-        }
-        found
+    fn random(&self) -> u64 {
+        hash(&[&self.0.names.to_string()])
     }
 
-    /// What the claims of these members tell of the pods that they had.
-    fn proven(&self, members: &[Arc<str>]) -> BTreeMap<Box<str>, Proven> {
-        let told = |name: &Arc<str>| {
-            let claim = self.world.get(Claim::KIND, &self.key.sibling(name))?;
-            let told = claim["metadata"]["annotations"][plan::objects::PROVEN_SPEC].as_str()?;
-            Some(((**name).into(), serde_json::from_str(told).ok()?))
-        };
-        members.iter().filter_map(told).collect()
+    fn wait(&self, _: Duration) -> impl Future<Output = ()> + Send {
+        ready(())
     }
 
-    /// The version that all members have agreed upon, if they are to run another minor version.
-    fn cluster_version(&self, cluster: &EtcdCluster, etcd: &Etcd) -> Option<String> {
-        let asked = cluster.spec.version.as_deref().or(cluster.status.target_version.as_deref());
-        let asked = Version::parse(asked?)?;
-        let mut answers = etcd.endpoints.values().flatten();
-        answers.find(|endpoint| Version::parse(&endpoint.version).is_some_and(|runs| runs.minor != asked.minor))?;
-        self.cluster().map(|cluster| format!("3.{}.0", cluster.minor))
+    fn object(&mut self, kind: Kind, name: &str) -> impl Future<Output = Answer> + Send {
+        let live = self.0.world.get(kind, &self.0.key.sibling(name));
+        let answer = live.map_or(Answer::Gone, |live| Answer::Live(Arc::new(live.clone())));
+        ready(if self.0.blind { Answer::Unknown } else { answer })
     }
+
+    fn pod(&self, name: &str) -> impl Future<Output = Result<Option<Value>, Error>> + Send {
+        let pod = self.0.world.get(Pod::KIND, &self.0.key.sibling(name)).cloned();
+        ready(if self.0.blind { Err(unavailable()) } else { Ok(pod) })
+    }
+
+    fn labeled_pods(&self, cluster: &EtcdCluster) -> impl Future<Output = Option<Vec<ObjectMeta>>> + Send {
+        let selector = objects::selector(cluster);
+        let bears = |pod: &Value| selector.iter().all(|(key, value)| pod["metadata"]["labels"][key] == value.as_str());
+        let pods = self.0.world.all(Pod::KIND);
+        let pods = pods.filter(|(key, pod)| key.namespace == self.0.key.namespace && bears(pod));
+        let metadata = pods.map(|(_, pod)| serde_json::from_value(pod["metadata"].clone()).expect("metadata"));
+        ready((!self.0.blind).then(|| metadata.collect()))
+    }
+
+    fn default_class(&self, _: &Apply) -> impl Future<Output = Result<bool, String>> + Send {
+        ready(if self.0.blind { Err("the API server is unavailable".to_owned()) } else { Ok(self.0.default_class) })
+    }
+
+    fn dry_run(&self, _: &Create) -> impl Future<Output = DryRun> + Send {
+        ready(self.0.refuses.clone().map_or(DryRun::Accepted, DryRun::Rejected))
+    }
+
+    fn assigns_uids(&self) -> impl Future<Output = Result<bool, Error>> + Send {
+        // What has been read before is kept.
+        let unknown = self.0.blind && self.0.world.all(Pod::KIND).next().is_none();
+        ready(if unknown { Err(unavailable()) } else { Ok(self.0.assigns_uids) })
+    }
+
+    fn termination(&self) -> impl Future<Output = Option<Termination>> + Send {
+        ready(self.0.going.then_some(Termination::Namespace))
+    }
+
+    fn ready_endpoints(&self, _: &Key) -> impl Future<Output = Vec<Box<str>>> + Send {
+        ready(if self.0.mute { Vec::new() } else { self.0.kubelet.published() })
+    }
+
+    fn etcd(&self, members: &[Place], latched: Option<u64>) -> impl Future<Output = Etcd> + Send {
+        ready(match members {
+            [] => Etcd::default(),
+            members => self.0.etcds.look(members, &self.0.unreached(), latched),
+        })
+    }
+
+    fn cluster_version(&self, _: &str) -> impl Future<Output = Option<String>> + Send {
+        ready(self.0.cluster().map(|cluster| format!("3.{}.0", cluster.minor)))
+    }
+
+    fn receivers(&self, _: &str) -> impl Future<Output = BTreeSet<u64>> + Send {
+        ready(BTreeSet::new())
+    }
+}
+
+fn unavailable() -> Error {
+    Error::transient(ReconcileReason::Conflict, "the API server is unavailable")
 }

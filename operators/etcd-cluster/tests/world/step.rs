@@ -44,6 +44,8 @@ pub enum Step {
     Cut { pod: usize, cut: bool },
     /// Whether cluster DNS tells of anybody.
     Mute(bool),
+    /// Whether the API server answers no query by the operator, while watches go on.
+    Blind(bool),
     /// Whether learners get nowhere, and whether entries go no further than they must.
     Pace { slow: bool, lazy: bool },
     /// Whether the API server takes new pods, and whether a dry run tells.

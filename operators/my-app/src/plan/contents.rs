@@ -1,4 +1,4 @@
-//! What is known of the objects whose content restarts pods (`spec.restartOn`). Pure data.
+//! Pure: what is known of the objects whose content restarts pods (`spec.restartOn`). Pure data.
 
 use std::time::Duration;
 
@@ -7,27 +7,27 @@ use api::Reason;
 /// What is known of the objects that `restartOn` names; nothing if it names none.
 #[derive(Debug, Default)]
 pub struct Contents {
-    /// A digest of what is in them, if all could be read.
+    /// A digest of their content, if all could be read.
     pub digest: Option<String>,
-    /// Why not, where that takes a person: a condition's reason, and a sentence.
-    pub trouble: Option<(Reason, String)>,
-    /// Why not, where the API server has not said anything of one so far.
+    /// Why not, where the user has to act: a condition's reason, and a message.
+    pub failure: Option<(Reason, String)>,
+    /// An object that the API server has not answered for so far.
     pub unread: Option<Unread>,
-    /// When to look at them again.
+    /// When to read them again.
     pub due: Option<Duration>,
 }
 
-/// An object of which nothing is known yet: neither what is in it, nor that it is missing or may not be read.
+/// An object of which nothing is known yet: neither its content, nor whether it exists and may be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unread {
     /// Its kind and name.
     pub source: String,
-    /// Whether an answer may be there in a moment, so that pods that are yet to be made wait for it.
+    /// Whether an answer is expected in a moment, so that the creation of pods waits for it.
     pub is_awaited: bool,
 }
 
 impl Unread {
-    /// One of two: what is awaited, rather than what is not.
+    /// One of two: preferably one that is awaited.
     pub(crate) fn more(one: Option<Self>, other: Option<Self>) -> Option<Self> {
         match (one, other) {
             (Some(one), Some(other)) if other.is_awaited && !one.is_awaited => Some(other),
@@ -36,13 +36,13 @@ impl Unread {
     }
 }
 
-/// That the API server has not accepted pods with overrides, in a dry run.
+/// A dry run of a pod with overrides that the API server has not accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refused {
-    /// Whether it has not said anything of them, which may pass, and has not refused them.
-    pub is_passing: bool,
+pub struct DryRunFailure {
+    /// Whether the API server did not answer, rather than refuse the pod.
+    pub is_transient: bool,
     /// Its answer, or why there is none.
     pub message: String,
-    /// When to ask again.
+    /// When to try again.
     pub due: Duration,
 }

@@ -1,14 +1,14 @@
-//! Whether a rollout has had its time. Pure.
+//! Pure: whether a rollout has had its time.
 
 use std::time::Duration;
 
 use api::my_app::MyAppReason;
 use jiff::{SignedDuration, Timestamp};
-use runtime::views::{Deployment, RolloutCondition};
+use runtime::projections::{Deployment, RolloutCondition};
 
 use crate::MyApp;
 
-/// What Kubernetes makes of a Deployment that gives no deadline.
+/// The default of Kubernetes.
 const DEFAULT: i32 = 600;
 
 /// Where a rollout stands with its deadline.
@@ -34,7 +34,7 @@ pub(super) fn is_late(said: &RolloutCondition) -> bool {
 
 /// Where the rollout of `live` stands.
 ///
-/// The condition outlives the template that it was made for: it goes when there is progress, and a template that comes with
+/// The condition outlives the template that it is about: it changes when there is progress, and a template that comes with
 /// another number of pods, or that there has been before, is observed without any. So it counts if it is younger than what we
 /// applied last (by the clock of the control plane), or once that has had its whole time.
 pub(super) fn of<'a>(app: &MyApp, live: &'a Deployment, now: Timestamp) -> Deadline<'a> {

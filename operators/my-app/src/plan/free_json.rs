@@ -1,5 +1,5 @@
-//! JSON of which the MyApp's definition does not say what is in it: it is kept as text, and bounded before it is parsed. Parsed, some JSON
-//! takes a hundred times the room of its text, and the manager's memory is that of all MyApps. Pure.
+//! Pure: JSON whose structure the CRD does not define: it is kept as text, and bounded before it is parsed. Parsed, some JSON
+//! takes a hundred times the room of its text, and the manager's memory is that of all MyApps.
 
 use k8s_openapi::serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 pub(super) fn parse<T: DeserializeOwned>(path: &str, text: &str, longest: usize, remedy: &str) -> Result<T, String> {
     let bytes = text.len();
     if bytes > longest {
-        return Err(format!("{path}: {bytes} bytes of JSON, more than the {longest} that are taken: {remedy}"));
+        return Err(format!("{path}: {bytes} bytes of JSON exceed the limit of {longest}; {remedy}"));
     }
     serde_json::from_str(text).map_err(|error| format!("{path}: {error}"))
 }
@@ -22,7 +22,7 @@ pub(super) fn too_long(fields: &Map<String, Value>, path: &str, most: usize) -> 
 fn too_long_below(value: &Value, path: &str, most: usize) -> Option<String> {
     match value {
         Value::Array(items) if items.len() > most => {
-            Some(format!("{path}: {} items, more than the {most} that are taken: ask for fewer", items.len()))
+            Some(format!("{path}: {} items exceed the limit of {most}; use fewer", items.len()))
         }
         Value::Array(items) => {
             items.iter().enumerate().find_map(|(at, item)| too_long_below(item, &format!("{path}[{at}]"), most))

@@ -1,7 +1,7 @@
-//! `spec.podOverrides`: a pod template that is merged over ours. Pure.
+//! Pure: `spec.podOverrides`: a pod template that is merged over the operator's.
 //!
 //! The definition takes any object for it, so that it stays short; whether it is a pod template, and one that may be merged, is
-//! judged here, before anything is written. What the API server makes of such pods it is asked in a dry run after that.
+//! judged here, before anything is written. After that, a dry run shows whether the API server accepts such pods.
 
 use api::my_app::PodOverrides;
 use serde_json::{Map, Value, json};
@@ -13,41 +13,41 @@ mod limit;
 mod merge;
 mod permitted;
 mod protected;
-mod refusal;
+mod rejection;
 mod strict;
 
 pub use limit::Limit;
 pub(super) use merge::merge;
-use refusal::PATH;
-pub(super) use refusal::Refusal;
+use rejection::PATH;
+pub(super) use rejection::Rejection;
 
 /// How many bytes of JSON `spec.podOverrides.spec` may have. A pod template of a thousand lines has half of them.
-const LONGEST: usize = 64 * 1024;
+const MAX_BYTES: usize = 64 * 1024;
 
 /// How many items each of its lists may have. A volume takes three bytes of JSON at least, and some 3 KB as what it is.
-const MOST: usize = 512;
+const MAX_ITEMS: usize = 512;
 
-/// The template to merge over ours, as it is written; nothing if there is none.
-pub(super) fn of(app: &MyApp, limit: Limit) -> Result<Option<Value>, Refusal> {
+/// The template to merge over the operator's, as it is written; `None` if there is none.
+pub(super) fn of(app: &MyApp, limit: Limit) -> Result<Option<Value>, Rejection> {
     let Some(PodOverrides { metadata, spec }) = &app.spec.pod_overrides else { return Ok(None) };
     let metadata = metadata.clone().unwrap_or_default();
-    // Before anything is parsed, and of what is parsed before it is looked into.
+    // First the checks that need no parsing, then those of the field names alone.
     permitted::check_enabled(limit)?;
     let fields = parsed(spec.text())?;
     permitted::check_fields(&metadata, &fields, limit)?;
-    if let Some(why) = free_json::too_long(&fields, &format!("{PATH}.spec"), MOST) {
-        return Err(Refusal::invalid(why));
+    if let Some(why) = free_json::too_long(&fields, &format!("{PATH}.spec"), MAX_ITEMS) {
+        return Err(Rejection::invalid(why));
     }
-    let spec = strict::pod_spec(Value::Object(fields)).map_err(Refusal::invalid)?;
-    protected::check(&metadata, &spec).map_err(Refusal::invalid)?;
+    let spec = strict::pod_spec(Value::Object(fields)).map_err(Rejection::invalid)?;
+    protected::check(&metadata, &spec).map_err(Rejection::invalid)?;
     let mut template = json!({ "metadata": metadata });
     template["spec"] = spec;
     Ok(Some(template))
 }
 
-fn parsed(text: &str) -> Result<Map<String, Value>, Refusal> {
-    const REMEDY: &str = "ask for less, or keep contents in ConfigMaps and name them";
-    free_json::parse(&format!("{PATH}.spec"), text, LONGEST, REMEDY).map_err(Refusal::invalid)
+fn parsed(text: &str) -> Result<Map<String, Value>, Rejection> {
+    const REMEDY: &str = "shorten it, or keep content in ConfigMaps and reference them";
+    free_json::parse(&format!("{PATH}.spec"), text, MAX_BYTES, REMEDY).map_err(Rejection::invalid)
 }
 
 #[cfg(test)]

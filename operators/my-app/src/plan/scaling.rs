@@ -1,24 +1,24 @@
-//! Who decides on the number of pods. Pure.
+//! Pure: who decides on the number of pods.
 //!
-//! A number of the spec is sent with the Deployment. Without one, it is others': an autoscaler's, ours or somebody else's. A field
+//! A number of the spec is sent with the Deployment. Without one, another client sets it: an autoscaler, owned or foreign. A field
 //! that its only owner no longer applies is removed, and a Deployment without the field has one pod; so the number goes to another
 //! field manager before we stop sending it.
 
 use api::my_app::Autoscaling;
-use runtime::cache::View;
+use runtime::cache::Projection;
+use runtime::plan::child::OwnedChild;
 use runtime::plan::meta::Meta;
-use runtime::plan::seen::Live;
-use runtime::plan::{Apply, Seen};
-use runtime::views::Deployment;
+use runtime::plan::{Apply, ChildState};
+use runtime::projections::Deployment;
 use serde_json::json;
 
 use super::{Observed, objects};
 
-/// How many pods are asked for, by the spec or, within its bounds, by the Deployment as it is, or as it was before it went.
+/// The desired number of pods: by the spec or, within its bounds, by the live Deployment, or by the one before it was deleted.
 pub(super) fn wanted(observed: &Observed) -> i32 {
     let spec = &observed.app.spec;
     let before = before(observed);
-    let there = observed.deployment.ours().map(|live| live.replicas);
+    let there = observed.deployment.owned().map(|live| live.replicas);
     let live = there.or_else(|| observed.orphan.as_ref().map(|orphan| orphan.replicas)).or(before);
     spec.replicas.unwrap_or_else(|| spec.autoscaling.as_ref().map_or(live.unwrap_or(1), |bounds| within(bounds, live)))
 }
@@ -35,10 +35,11 @@ fn within(bounds: &Autoscaling, live: Option<i32>) -> i32 {
     live.unwrap_or(0).min(bounds.max).max(bounds.least())
 }
 
-/// Gives the number of pods to another field manager, where it is ours but of the spec no more, or is out of the autoscaler's bounds.
+/// Hands the number of pods over to another field manager, if the operator owns it and the spec does not set it any more, or if it is out
+/// of the autoscaler's bounds.
 ///
 /// An autoscaler brings it into its bounds by itself, but half a minute later, and from none not at all.
-pub(super) fn hand_over(observed: &Observed, live: &Live<Deployment>) -> Option<Apply> {
+pub(super) fn hand_over(observed: &Observed, live: &OwnedChild<Deployment>) -> Option<Apply> {
     let app = &*observed.app;
     let number = match app.spec.replicas {
         Some(_) => None,
@@ -54,9 +55,9 @@ pub(super) fn of_orphan(observed: &Observed) -> Option<Apply> {
     Some(handed_over(&orphan.meta, orphan.replicas))
 }
 
-/// A Deployment that is gone is made again with as many pods as there were, where the spec leaves the number to others: pods of the
+/// A deleted Deployment is recreated with as many pods as it had, if the spec leaves the number to others: pods of the
 /// earlier one may be there still.
-pub(super) fn made_with(observed: &Observed, mut apply: Apply) -> Apply {
+pub(super) fn with_previous_number(observed: &Observed, mut apply: Apply) -> Apply {
     let app = &observed.app;
     if app.spec.replicas.is_none() && before(observed).is_some() && observed.orphan.is_none() {
         apply.body["spec"]["replicas"] = json!(wanted(observed));
@@ -69,11 +70,11 @@ fn handed_over(meta: &Meta, number: i32) -> Apply {
     Apply::part(Deployment::KIND, meta, "hand-over", &replicas)
 }
 
-/// Whether the autoscaler has the bounds that are asked for: to one that has others, we would be somebody to fight with.
+/// Whether the autoscaler has the specified bounds: with one that has others, the operator would compete for the number.
 fn bounded(observed: &Observed) -> bool {
     let wanted = objects::autoscaler(&observed.app);
     match (&observed.autoscaler, wanted) {
-        (Seen::Ours(live), Some(wanted)) => live.fingerprint == wanted.fingerprint(),
+        (ChildState::Owned(live), Some(wanted)) => live.fingerprint == wanted.fingerprint(),
         _ => false,
     }
 }

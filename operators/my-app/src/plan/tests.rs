@@ -6,12 +6,11 @@ use std::time::Duration;
 use api::my_app::{MyAppReason, MyAppStatus, Phase};
 use api::{ConditionStatus, PodReason, Reason, ReconcileReason, condition_type};
 use jiff::{Timestamp, ToSpan};
-use runtime::cache::View;
-use runtime::plan::drift::{Fingerprint, Made};
-use runtime::plan::seen::{Live, Served};
-use runtime::plan::trouble::Trouble;
-use runtime::plan::{Apply, Effect, Next, Plan, Seen};
-use runtime::views::{Deployment, Template};
+use runtime::apply::drift::{Fingerprint, Made};
+use runtime::cache::Projection;
+use runtime::plan::child::{OwnedChild, Served};
+use runtime::plan::{Apply, ChildState, Effect, Plan, Requeue};
+use runtime::projections::{Deployment, PodDiagnosis, Template};
 use serde_json::{Value, json};
 
 use super::*;
@@ -19,16 +18,16 @@ use crate::MyApp;
 
 mod additions;
 mod autoscaling;
+mod conditions;
 mod defaults;
+mod foreign_objects;
 mod order;
 mod overrides;
 mod restart_on;
 mod rollback;
 mod rollouts;
 mod route;
-mod strangers;
-mod truth;
-mod ways_in;
+mod route_objects;
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
@@ -44,7 +43,7 @@ fn template(app: &MyApp, image: &str) -> Made {
 }
 
 /// A Deployment just as `app` asks for, without defaults, with that status.
-fn live(app: &MyApp, status: Value) -> Seen<Deployment> {
+fn live(app: &MyApp, status: Value) -> ChildState<Deployment> {
     let mut object = objects::deployment(app, &app.spec.image).body;
     object["metadata"]["uid"] = json!("d");
     object["metadata"]["generation"] = json!(2);
@@ -53,25 +52,25 @@ fn live(app: &MyApp, status: Value) -> Seen<Deployment> {
     live.fingerprint = objects::deployment(app, &app.spec.image).fingerprint();
     live.template.made = template(app, &app.spec.image);
     live.owns_replicas = app.spec.replicas.is_some();
-    Seen::Ours(Live { fingerprint: live.fingerprint, view: Arc::new(live) })
+    ChildState::Owned(OwnedChild { fingerprint: live.fingerprint, view: Arc::new(live) })
 }
 
-fn observed(app: Arc<MyApp>, deployment: Seen<Deployment>) -> Observed {
+fn observed(app: Arc<MyApp>, deployment: ChildState<Deployment>) -> Observed {
     Observed {
         app,
         deployment,
-        service: Seen::Absent,
-        budget: Seen::Absent,
-        autoscaler: Seen::Absent,
-        ingress: Seen::Absent,
-        http_route: Served::Seen(Seen::Absent),
-        troubles: Vec::new(),
+        service: ChildState::Absent,
+        budget: ChildState::Absent,
+        autoscaler: ChildState::Absent,
+        ingress: ChildState::Absent,
+        http_route: Served::Child(ChildState::Absent),
+        failing_pods: Vec::new(),
         starting: Vec::new(),
         orphan: None,
         limit: Limit::All,
         contents: Contents::default(),
-        refused: None,
-        stand: None,
+        dry_run_failure: None,
+        standstill: None,
     }
 }
 
@@ -91,8 +90,8 @@ fn status(plan: &Plan<MyAppStatus>) -> &MyAppStatus {
     plan.status.as_ref().unwrap()
 }
 
-fn trouble(reason: impl Into<Reason>, lasting: bool) -> Trouble {
-    Trouble { reason: reason.into(), message: "why".to_owned(), lasting, until: None }
+fn trouble(reason: impl Into<Reason>, lasting: bool) -> PodDiagnosis {
+    PodDiagnosis { reason: reason.into(), message: "why".to_owned(), permanent: lasting, until: None }
 }
 
 fn ready(plan: &Plan<MyAppStatus>) -> (&str, &str) {
@@ -102,7 +101,7 @@ fn ready(plan: &Plan<MyAppStatus>) -> (&str, &str) {
 
 #[test]
 fn a_new_app_is_applied_and_told_to_be_under_way() {
-    let plan = plan(&observed(app(json!({ "image": "i", "replicas": 3 }), json!({})), Seen::Absent), NOW);
+    let plan = plan(&observed(app(json!({ "image": "i", "replicas": 3 }), json!({})), ChildState::Absent), NOW);
     assert_eq!(plan.effects.len(), 1);
     assert_eq!(status(&plan).phase, Some(Phase::Progressing));
     assert_eq!(ready(&plan), ("Progressing", "0 of 3 pods are ready"));
@@ -112,11 +111,11 @@ fn a_new_app_is_applied_and_told_to_be_under_way() {
 #[test]
 fn an_app_of_no_pods_is_ready_in_one_pass_and_stays_so() {
     let app = app(json!({ "image": "i", "replicas": 0 }), json!({}));
-    let first = plan(&observed(app.clone(), Seen::Absent), NOW);
+    let first = plan(&observed(app.clone(), ChildState::Absent), NOW);
     assert_eq!((first.effects.len(), status(&first).phase), (1, Some(Phase::ScaledToZero)));
-    let Seen::Ours(mut deployment) = live(&app, json!({})) else { unreachable!() };
+    let ChildState::Owned(mut deployment) = live(&app, json!({})) else { unreachable!() };
     Arc::get_mut(&mut deployment.view).unwrap().meta.generation = 1;
-    let then = plan(&observed(app, Seen::Ours(deployment)), NOW);
+    let then = plan(&observed(app, ChildState::Owned(deployment)), NOW);
     assert_eq!((then.effects.len(), status(&then).phase), (0, Some(Phase::ScaledToZero)));
 }
 
@@ -148,7 +147,7 @@ fn an_old_pod_left_means_the_rollout_goes_on_and_the_image_is_the_one_before() {
 #[test]
 fn pods_in_lasting_trouble_stall_the_app_and_say_why() {
     let (mut observed, _) = three(4, 1, 3);
-    observed.troubles = vec![
+    observed.failing_pods = vec![
         ("a-1".into(), trouble(PodReason::Unschedulable, false)),
         ("a-2".into(), trouble(PodReason::ImagePullBackOff, true)),
     ];
@@ -157,7 +156,7 @@ fn pods_in_lasting_trouble_stall_the_app_and_say_why() {
     assert_eq!(ready(&stalled), ("ImagePullBackOff", "3 of 3 pods are ready; pod a-2: why"));
     assert!(status(&stalled).contract.is_true(condition_type::STALLED));
     assert!(!status(&stalled).contract.is_true(condition_type::RECONCILING));
-    observed.troubles.pop();
+    observed.failing_pods.pop();
     let waiting = plan(&observed, NOW);
     assert_eq!(ready(&waiting), ("Progressing", "3 of 3 pods are ready; pod a-1: Unschedulable: why"));
 }
@@ -178,7 +177,7 @@ fn a_refusal_for_pod_security_names_the_way_out() {
 #[test]
 fn a_pause_changes_nothing_and_tells_what_is() {
     let app = app(json!({ "image": "i", "replicas": 3, "paused": true }), json!({}));
-    let plan = plan(&observed(app, Seen::Absent), NOW);
+    let plan = plan(&observed(app, ChildState::Absent), NOW);
     assert!(plan.effects.is_empty());
     assert_eq!((status(&plan).phase, ready(&plan).0), (Some(Phase::Paused), "Paused"));
     let condition = status(&plan).contract.condition(condition_type::READY).unwrap();
@@ -197,28 +196,28 @@ fn the_number_of_pods_is_handed_over_before_it_is_no_longer_sent() {
 }
 
 #[test]
-fn undoing_an_edit_by_hand_is_no_news_but_a_new_wish_is() {
+fn undoing_an_edit_by_hand_is_not_reported_but_a_new_spec_is() {
     let (_, running) = three(3, 3, 3);
     let mut told = running.status.unwrap();
     let mut plan_after_edit = |observed_generation| {
         told.contract.observed_generation = observed_generation;
         let app = app(json!({ "image": "i:2", "replicas": 3 }), serde_json::to_value(&told).unwrap());
-        let Seen::Ours(mut edited) = live(&app, json!({ "observedGeneration": 1 })) else { unreachable!() };
-        edited.fingerprint = runtime::plan::drift::Fingerprint::of_nothing();
-        plan(&observed(app, Seen::Ours(edited)), NOW)
+        let ChildState::Owned(mut edited) = live(&app, json!({ "observedGeneration": 1 })) else { unreachable!() };
+        edited.fingerprint = runtime::apply::drift::Fingerprint::of_nothing();
+        plan(&observed(app, ChildState::Owned(edited)), NOW)
     };
     let repair = plan_after_edit(2);
     assert_eq!((repair.effects.len(), status(&repair).phase), (1, Some(Phase::Running)));
-    let wish = plan_after_edit(1);
-    assert_eq!((wish.effects.len(), status(&wish).phase), (1, Some(Phase::Progressing)));
+    let planned = plan_after_edit(1);
+    assert_eq!((planned.effects.len(), status(&planned).phase), (1, Some(Phase::Progressing)));
 }
 
 #[test]
 fn what_is_no_longer_asked_for_is_deleted_by_its_uid() {
     let service = json!({ "metadata": { "name": "a", "namespace": "n", "uid": "s" } });
     let (mut observed, _) = three(3, 3, 3);
-    let service = Arc::new(runtime::views::Service::decode(&service.to_string()).unwrap());
-    observed.service = Seen::Ours(Live { fingerprint: service.fingerprint, view: service });
+    let service = Arc::new(runtime::projections::Service::decode(&service.to_string()).unwrap());
+    observed.service = ChildState::Owned(OwnedChild { fingerprint: service.fingerprint, view: service });
     let plan = plan(&observed, NOW);
     let [Effect::Delete(delete)] = &plan.effects[..] else { panic!("{:?}", plan.effects) };
     assert_eq!(&*delete.uid, "s");
@@ -228,7 +227,7 @@ fn what_is_no_longer_asked_for_is_deleted_by_its_uid() {
 fn an_app_on_its_way_out_is_left_to_garbage_collection() {
     let json = json!({ "metadata": { "name": "a", "namespace": "n", "deletionTimestamp": "2026-01-01T00:00:00Z" }, "spec": { "image": "i" } });
     let app = Arc::new(MyApp::decode(&json.to_string()).unwrap());
-    assert_eq!(plan(&observed(app, Seen::Absent), NOW), Plan::nothing());
+    assert_eq!(plan(&observed(app, ChildState::Absent), NOW), Plan::nothing());
 }
 
 #[test]
@@ -240,21 +239,21 @@ fn minor_counters_ride_along_for_a_while() {
         plan(&observed(app, deployment), now)
     };
     let early = counted(NOW + 4.seconds());
-    assert_eq!((status(&early).replicas, early.next), (0, Next::After(std::time::Duration::from_secs(6))));
+    assert_eq!((status(&early).replicas, early.next), (0, Requeue::After(std::time::Duration::from_secs(6))));
     let late = counted(NOW + 10.seconds());
-    assert_eq!((status(&late).replicas, status(&late).updated_replicas, late.next), (3, 3, Next::Change));
+    assert_eq!((status(&late).replicas, status(&late).updated_replicas, late.next), (3, 3, Requeue::OnChange));
 }
 
 #[test]
 fn a_child_that_is_being_deleted_is_waited_for() {
-    let plan = plan(&observed(app(json!({ "image": "i" }), json!({})), Seen::Leaving), NOW);
+    let plan = plan(&observed(app(json!({ "image": "i" }), json!({})), ChildState::Terminating), NOW);
     assert!(plan.effects.is_empty());
     assert_eq!(ready(&plan).0, ReconcileReason::WaitingForDeletion.as_str());
 }
 
 #[test]
 fn an_unreadable_child_takes_a_person() {
-    let unreadable = Seen::Unreadable("no spec".into());
+    let unreadable = ChildState::Undecodable("no spec".into());
     let plan = plan(&observed(app(json!({ "image": "i" }), json!({})), unreadable), NOW);
     assert!(plan.effects.is_empty());
     let stalled = status(&plan).contract.condition(condition_type::STALLED).unwrap();

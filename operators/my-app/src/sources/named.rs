@@ -8,7 +8,7 @@ use super::source::{Kind, Source};
 use crate::MyApp;
 
 /// The objects, in an order of their own, and whether each may be missing.
-pub(super) fn sources(app: &MyApp) -> BTreeMap<Source, bool> {
+pub(crate) fn sources(app: &MyApp) -> BTreeMap<Source, bool> {
     let mut all = BTreeMap::new();
     for (source, optional) in app.spec.restart_on.iter().filter_map(|on| source(app, on)) {
         all.entry(source).and_modify(|may_miss| *may_miss &= optional).or_insert(optional);

@@ -1,24 +1,26 @@
-//! An object of `restartOn`, and what a look at it gave.
+//! Pure: an object of `restartOn`, and the answer to a read of it.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// One object.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Source {
-    pub(super) namespace: Arc<str>,
-    pub(super) kind: Kind,
-    pub(super) name: String,
+/// An object that `restartOn` names.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Source {
+    /// The namespace of the MyApp.
+    pub namespace: Arc<str>,
+    pub(crate) kind: Kind,
+    /// Its name.
+    pub name: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     ConfigMap,
     Secret,
 }
 
 impl Kind {
-    pub(super) fn plural(self) -> &'static str {
+    pub(crate) fn plural(self) -> &'static str {
         match self {
             Self::ConfigMap => "configmaps",
             Self::Secret => "secrets",
@@ -32,16 +34,17 @@ impl fmt::Display for Source {
     }
 }
 
-/// What a look at an object gave.
+/// The answer to a read of an object.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Found {
-    /// A digest of what is in it.
+pub enum Found {
+    /// A digest of its content.
     Content([u8; 32]),
+    /// There is no such object.
     Missing,
-    /// The right is missing: the API server's words.
+    /// The manager lacks the permission: the API server's message.
     Forbidden(String),
-    /// Nothing has been said so far, and there may be an answer in a moment.
+    /// The API server has not answered yet, and may in a moment.
     Awaited,
-    /// Nothing has been said for longer than anybody waits for it.
+    /// The API server has not answered for longer than pods wait for it.
     Unknown,
 }

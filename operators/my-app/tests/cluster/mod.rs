@@ -1,10 +1,10 @@
 //! A cluster in memory that holds one MyApp, and an operator whose stores are fed from it.
 
 use my_app::{MyApp, MyAppOperator};
-use runtime::cache::{Cache, View};
+use runtime::cache::{Cache, Projection};
 use runtime::plan::Key;
+use runtime::projections::{Autoscaler, Deployment, DisruptionBudget, HttpRoute, Ingress, Pod, Service};
 use runtime::testing::World;
-use runtime::views::{Autoscaler, Deployment, DisruptionBudget, HttpRoute, Ingress, Pod, Service};
 use serde_json::Value;
 
 /// The cluster, the operator, its stores, and the key of `app`.

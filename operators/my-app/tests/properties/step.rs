@@ -1,9 +1,9 @@
 //! What can happen to a MyApp, drawn at random.
 
 use proptest::prelude::*;
-use runtime::cache::View;
+use runtime::cache::Projection;
 use runtime::plan::Kind;
-use runtime::views::{Deployment, DisruptionBudget, HttpRoute, Ingress, Service};
+use runtime::projections::{Deployment, DisruptionBudget, HttpRoute, Ingress, Service};
 use serde_json::{Value, json};
 
 /// Something that happens.
@@ -11,24 +11,24 @@ use serde_json::{Value, json};
 pub enum Step {
     /// The user edits the spec.
     Edit(Value),
-    /// The user asks for a restart.
+    /// The user requests a restart.
     Restart(u8),
-    /// The stores see that many events, then the operator makes a pass, and dies after that many writes.
-    Pass { sees: usize, lives: Option<usize> },
+    /// The stores receive that many events, then the operator reconciles, and crashes after that many writes.
+    Reconcile { sees: usize, lives: Option<usize> },
     /// The Deployment's own controller gets that far.
     Rollout { ready: i32 },
     /// What `restartOn` names changes, or cannot be read for a while.
     Content(Option<u8>),
-    /// Somebody changes a field of ours in a child.
+    /// A user edits an owned field of a child.
     HandEdit(Child),
-    /// Somebody adds to a child where all is ours.
+    /// A user adds to a part of a child that the operator owns as a whole.
     HandAdd(Child),
-    /// Somebody deletes a child.
+    /// A user deletes a child.
     HandDelete(Child),
-    /// The user deletes the MyApp and makes it again at once.
+    /// The user deletes the MyApp and creates it again at once.
     Recreate,
-    /// A Service of that name appears that is not ours, if there is none.
-    Stranger,
+    /// A foreign Service of that name is created, if there is none.
+    ForeignObject,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -121,14 +121,14 @@ pub fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         3 => spec().prop_map(Step::Edit),
         1 => any::<u8>().prop_map(Step::Restart),
-        8 => (0..6_usize, prop::option::of(0..4_usize)).prop_map(|(sees, lives)| Step::Pass { sees, lives }),
+        8 => (0..6_usize, prop::option::of(0..4_usize)).prop_map(|(sees, lives)| Step::Reconcile { sees, lives }),
         3 => (0..4).prop_map(|ready| Step::Rollout { ready }),
         1 => prop::option::of(0..3_u8).prop_map(Step::Content),
         1 => child().prop_map(Step::HandEdit),
         1 => child().prop_map(Step::HandAdd),
         1 => child().prop_map(Step::HandDelete),
         1 => Just(Step::Recreate),
-        1 => Just(Step::Stranger),
+        1 => Just(Step::ForeignObject),
     ]
 }
 

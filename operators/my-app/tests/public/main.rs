@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use runtime::plan::names::fnv1a;
+use runtime::names::fnv1a;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use crate::plan::drift::{Fingerprint, Rendered};
+use crate::apply::drift::{Fingerprint, Rendered};
 use crate::plan::meta::Key;
 
 /// Applies that have not come back, and those that came back another way.

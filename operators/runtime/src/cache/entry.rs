@@ -7,7 +7,7 @@ use api::Contract;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::view::{View, unchanged};
+use super::projection::{Projection, unchanged};
 use crate::plan::meta::{Meta, Owner};
 
 /// What a store holds under a key.
@@ -42,7 +42,7 @@ pub struct Broken {
     pub(super) reread: Option<Instant>,
 }
 
-impl<V: View> Entry<V> {
+impl<V: Projection> Entry<V> {
     /// Reads one object as the API server sends it.
     ///
     /// # Errors
@@ -112,20 +112,20 @@ impl<V: View> Entry<V> {
     }
 
     /// Takes over from the version `before` what is still so and not told any more.
-    pub(super) fn succeed(&mut self, before: Option<&Self>) {
+    pub(super) fn carry_over(&mut self, before: Option<&Self>, now: Instant) {
         let before = before.filter(|before| before.meta().uid == self.meta().uid);
         match self {
-            Self::Object(now) => {
-                if let Some(now) = Arc::get_mut(now) {
-                    now.succeed(before.and_then(Self::object));
+            Self::Object(view) => {
+                if let Some(view) = Arc::get_mut(view) {
+                    view.carry_over(before.and_then(Self::object), now);
                 }
             }
-            Self::Broken(now) => {
-                let before = before.filter(|before| before.meta().generation == now.meta.generation);
-                if let (Some(now), Some(before)) = (Arc::get_mut(now), before) {
-                    now.reread = match before {
+            Self::Broken(broken) => {
+                let before = before.filter(|before| before.meta().generation == broken.meta.generation);
+                if let (Some(broken), Some(before)) = (Arc::get_mut(broken), before) {
+                    broken.reread = match before {
                         Self::Broken(before) => before.reread,
-                        Self::Object(_) => Some(Instant::now()),
+                        Self::Object(_) => Some(now),
                     };
                 }
             }
@@ -137,12 +137,12 @@ impl<V: View> Entry<V> {
     }
 
     /// Whether nothing differs that only others write.
-    pub(super) fn untouched_by_others(&self, before: &Self) -> bool {
+    pub(super) fn only_own_fields_changed(&self, before: &Self) -> bool {
         let (now, then) = (self.meta(), before.meta());
         let same_object = now.uid == then.uid && now.deleting == then.deleting;
         same_object
             && match (self, before) {
-                (Self::Object(now), Self::Object(before)) => now.untouched_by_others(before),
+                (Self::Object(now), Self::Object(before)) => now.only_own_fields_changed(before),
                 (Self::Broken(_), Self::Broken(_)) => true,
                 _ => false,
             }

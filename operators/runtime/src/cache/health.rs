@@ -7,9 +7,9 @@ use std::time::Instant;
 
 use tokio::sync::{Notify, watch};
 
-use crate::plan::crd::Crd;
+use crate::cache::watch_health::{UnwatchedKind, Why};
+use crate::crd::schema::Crd;
 use crate::plan::meta::Kind;
-use crate::plan::sight::{Unseen, Why};
 
 mod crd;
 mod sought;
@@ -107,7 +107,7 @@ impl Health {
 
     /// What does not work now, be it for a moment; by namespace.
     #[must_use]
-    pub fn failing(&self) -> Vec<Unseen> {
+    pub fn failing(&self) -> Vec<UnwatchedKind> {
         self.unseen(|state| match state {
             State::Failing { why, .. } => Some(why),
             _ => None,
@@ -116,24 +116,24 @@ impl Health {
 
     /// What may not be decided by; by namespace.
     #[must_use]
-    pub fn blind(&self) -> Vec<Unseen> {
+    pub fn blind(&self) -> Vec<UnwatchedKind> {
         self.unseen(State::blind)
     }
 
     /// The same, of what is seen of one namespace.
     #[must_use]
-    pub fn blind_in(&self, namespace: &Arc<str>) -> Option<Unseen> {
+    pub fn blind_in(&self, namespace: &Arc<str>) -> Option<UnwatchedKind> {
         let watches = self.watches.borrow();
         let of = |namespace| watches.all.get_key_value(&namespace);
         let (namespace, watch) = of(Some(namespace.clone())).or_else(|| of(None))?;
         let why = watch.state.blind()?.clone();
-        Some(Unseen { kind: self.kind, namespace: namespace.clone(), why })
+        Some(UnwatchedKind { kind: self.kind, namespace: namespace.clone(), why })
     }
 
-    fn unseen(&self, why: impl Fn(&State) -> Option<&Why>) -> Vec<Unseen> {
+    fn unseen(&self, why: impl Fn(&State) -> Option<&Why>) -> Vec<UnwatchedKind> {
         let watches = self.watches.borrow();
         let unseen = watches.all.iter().filter_map(|(namespace, watch)| Some((namespace.clone(), why(&watch.state)?)));
-        unseen.map(|(namespace, why)| Unseen { kind: self.kind, namespace, why: why.clone() }).collect()
+        unseen.map(|(namespace, why)| UnwatchedKind { kind: self.kind, namespace, why: why.clone() }).collect()
     }
 
     /// Has it looked whether the kind is still served: a request was answered as if it were not.

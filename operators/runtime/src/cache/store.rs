@@ -2,15 +2,16 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Instant;
 
 use super::applied::Applied;
 use super::entry::Entry;
 use super::health::{Health, State};
-use super::view::View;
-use crate::plan::drift::Rendered;
+use super::projection::Projection;
+use crate::apply::drift::Rendered;
+use crate::cache::watch_health::sentence;
+use crate::plan::child::{ChildState, OwnedChild, Served};
 use crate::plan::meta::{Key, Meta, Owner};
-use crate::plan::seen::{Live, Seen, Served};
-use crate::plan::sight::sentence;
 
 /// What happened to one object.
 pub struct Change<'a> {
@@ -46,7 +47,7 @@ struct Inner<V> {
     applied: Applied,
 }
 
-impl<V: View> Store<V> {
+impl<V: Projection> Store<V> {
     /// An empty store, fed by that many watches.
     #[must_use]
     pub fn new(watches: usize) -> Self {
@@ -76,13 +77,13 @@ impl<V: View> Store<V> {
 
     /// The child under that key, as `owner` sees it.
     #[must_use]
-    pub fn child(&self, key: &Key, owner: &Meta) -> Seen<V> {
+    pub fn child(&self, key: &Key, owner: &Meta) -> ChildState<V> {
         match self.get(key) {
-            None => Seen::Absent,
-            Some(Entry::Broken(broken)) => Seen::Unreadable(broken.error.clone()),
+            None => ChildState::Absent,
+            Some(Entry::Broken(broken)) => ChildState::Undecodable(broken.error.clone()),
             Some(Entry::Object(view)) => {
                 let fingerprint = self.read(|inner| inner.applied.rendered(key, view.fingerprint()));
-                Seen::judge(Live { view: view.clone(), fingerprint }, view.meta(), owner)
+                ChildState::judge(OwnedChild { view: view.clone(), fingerprint }, view.meta(), owner)
             }
         }
     }
@@ -95,7 +96,7 @@ impl<V: View> Store<V> {
             State::Starting => Served::Unknown(format!("the cache of {} is being filled", V::KIND.plural)),
             State::Synced | State::Failing { .. } => match self.health.blind_in(&key.namespace) {
                 Some(unseen) => Served::Unknown(sentence(&[unseen])),
-                None => Served::Seen(self.child(key, owner)),
+                None => Served::Child(self.child(key, owner)),
             },
         }
     }
@@ -154,7 +155,7 @@ impl<V: View> Store<V> {
         let meta = entry.meta().clone();
         let (before, now) = self.write(|inner| {
             let before = inner.remove(&meta.key);
-            entry.succeed(before.as_ref());
+            entry.carry_over(before.as_ref(), Instant::now());
             if let Some(view) = entry.object() {
                 inner.applied.came_back(&meta.key, meta.version, view.fingerprint());
             }
@@ -201,7 +202,7 @@ impl<V: View> Store<V> {
             generation: meta.generation,
             deleted,
             relevant,
-            by_others: before.zip(now).is_some_and(|(before, now)| !now.untouched_by_others(before)),
+            by_others: before.zip(now).is_some_and(|(before, now)| !now.only_own_fields_changed(before)),
             owners: [new, old.filter(|old| Some(*old) != new)],
         };
         for route in &*self.routes.read().unwrap_or_else(PoisonError::into_inner) {
@@ -218,7 +219,7 @@ impl<V: View> Store<V> {
     }
 }
 
-impl<V: View> Inner<V> {
+impl<V: Projection> Inner<V> {
     fn insert(&mut self, key: Key, entry: Entry<V>) {
         if let Some(owner) = entry.owner() {
             self.owned.entry((key.namespace.clone(), owner.clone())).or_default().push(key.clone());

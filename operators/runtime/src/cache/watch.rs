@@ -12,13 +12,13 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use self::wire::Wire;
-use super::{Health, Store, View};
+use super::{Health, Projection, Store};
+use crate::cache::watch_health::{UnwatchedKind, Why, sentence, user_of};
 use crate::client::{SentIntoOutage, is_watch};
 use crate::error::{innermost, is_caused_by};
 use crate::metrics;
 use crate::outage::Outages;
 use crate::plan::meta::{Key, Kind, MANAGED_BY, MANAGER};
-use crate::plan::sight::{Unseen, Why, sentence, user_of};
 use crate::retry::Backoff;
 
 mod served;
@@ -36,7 +36,7 @@ const WHOLE: Duration = Duration::from_secs(WATCH_SECONDS as u64 - 5);
 const PAGE: u32 = 100;
 
 /// Lists and watches `namespace`, or all, until `stop`.
-pub(super) async fn run<V: View>(
+pub(super) async fn run<V: Projection>(
     store: Arc<Store<V>>,
     client: Client,
     namespace: Option<Arc<str>>,
@@ -59,7 +59,7 @@ pub(super) async fn run<V: View>(
 struct NotServed;
 
 /// The same, for as long as the kind is served.
-async fn while_served<V: View>(
+async fn while_served<V: Projection>(
     store: &Arc<Store<V>>,
     client: Client,
     namespace: Option<Arc<str>>,
@@ -99,7 +99,7 @@ async fn while_served<V: View>(
     }
 }
 
-fn api<V: View>(client: Client, namespace: Option<&str>) -> Api<Wire<V>> {
+fn api<V: Projection>(client: Client, namespace: Option<&str>) -> Api<Wire<V>> {
     match namespace {
         Some(namespace) => Api::namespaced(client, namespace),
         None => Api::all(client),
@@ -140,7 +140,7 @@ struct Feed<'a, V> {
     backoff: Backoff,
 }
 
-impl<V: View> Feed<'_, V> {
+impl<V: Projection> Feed<'_, V> {
     /// Takes one event in; after a failure, says how long to pause.
     fn take(&mut self, event: watcher::Result<Event<Wire<V>>>) -> Option<Duration> {
         match event {
@@ -187,7 +187,7 @@ impl<V: View> Feed<'_, V> {
         }
         let why = why(error, V::KIND, self.namespace.as_deref());
         if self.store.health().failed(self.namespace.as_ref(), why.clone()) {
-            let unseen = Unseen { kind: V::KIND, namespace: self.namespace.clone(), why };
+            let unseen = UnwatchedKind { kind: V::KIND, namespace: self.namespace.clone(), why };
             tracing::warn!(kind = V::KIND.kind, "{}", sentence(&[unseen]));
         }
         self.backoff.delay()

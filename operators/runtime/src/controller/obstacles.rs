@@ -7,14 +7,12 @@ use std::time::Duration;
 use api::{Contract, ReconcileReason};
 
 use super::Controller;
-use crate::cache::{Entry, View};
+use crate::cache::watch_health::sentence;
+use crate::cache::{Entry, Projection};
 use crate::crd::SETTLES;
-use crate::foreign::ForeignLease;
-use crate::leader::LeaseName;
-use crate::plan::Next;
-use crate::plan::conditions::Announcement;
-use crate::plan::crd::{self, cut, cuts};
-use crate::plan::sight::sentence;
+use crate::crd::schema::{self, cut, cuts};
+use crate::leader_election::{ForeignLease, LeaseName};
+use crate::plan::{EventDraft, Requeue};
 use crate::{Error, Operator};
 
 /// When to look again at an object whose CRD is about to be looked at.
@@ -31,17 +29,19 @@ impl<O: Operator> Controller<O> {
     }
 
     /// What to do instead of a pass over an object that would act on what is left of it, and whose status would be stored with that.
-    pub(super) async fn withheld(&self, entry: &Entry<O::Object>) -> Result<Option<Next>, Error> {
+    pub(super) async fn withheld(&self, entry: &Entry<O::Object>) -> Result<Option<Requeue>, Error> {
         let (kind, meta, health) = (O::Object::KIND, entry.meta(), self.operator.objects().health());
         if let Some(since) = entry.reread().filter(|since| since.elapsed() < LOOKED)
             && health.awaits_look(since + SETTLES)
         {
             health.interrupted();
-            return Ok(Some(Next::After(AGAIN)));
+            return Ok(Some(Requeue::After(AGAIN)));
         }
         let crd = health.crd();
         let Some(lacks) = crd.lacking().filter(|lacks| cuts(lacks)) else { return Ok(None) };
-        let Some(live) = self.shell.writer.metadata(&kind, &meta.key).await? else { return Ok(Some(Next::Change)) };
+        let Some(live) = self.context.writer.metadata(&kind, &meta.key).await? else {
+            return Ok(Some(Requeue::OnChange));
+        };
         let cut = cut(&live, lacks);
         if cut.is_empty() {
             return Ok(None);
@@ -50,33 +50,33 @@ impl<O: Operator> Controller<O> {
             "nothing is written for this {} or for what belongs to it: {} was set in it, and a write would lose that; {}",
             kind.kind,
             cut.join(", "),
-            crd::sentence(&kind, lacks)
+            schema::sentence(&kind, lacks)
         );
         tracing::debug!("{message}");
-        self.shell.events.publish(
+        self.context.events.publish(
             &kind,
             meta,
-            Announcement { warning: true, reason: ReconcileReason::CRDMismatch.into(), message },
+            EventDraft { warning: true, reason: ReconcileReason::CRDMismatch.into(), message },
         );
-        Ok(Some(Next::Change))
+        Ok(Some(Requeue::OnChange))
     }
 
     /// Why another manager keeps us from an object with that status, if one does.
     pub(super) async fn held_elsewhere(&self, status: &Contract) -> Option<String> {
         let holder = status.managed_by.as_deref()?;
-        if self.settings.take_over || holder == self.shell.managed_by {
+        if self.settings.take_over || holder == self.context.managed_by {
             return None;
         }
         let lease: LeaseName = holder.parse().ok()?;
         match self.foreign.state(&lease).await {
-            ForeignLease::Gone => None,
-            ForeignLease::Live => Some(format!(
+            ForeignLease::Expired => None,
+            ForeignLease::Held => Some(format!(
                 "the manager with the Lease {holder} looks after this object, and {}: stop one of the two, or start this one with --take-over",
-                self.shell.stands_back()
+                self.context.stands_back()
             )),
             ForeignLease::Unreadable(why) => Some(format!(
                 "the manager with the Lease {holder} may look after this object, and {}: {why}; if that manager is gone, start this one with --take-over",
-                self.shell.stands_back()
+                self.context.stands_back()
             )),
         }
     }

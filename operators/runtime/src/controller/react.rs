@@ -4,9 +4,9 @@ use futures::future::join_all;
 
 use super::Controller;
 use crate::Operator;
-use crate::cache::{Health, Store, View};
+use crate::cache::{Health, Projection, Store};
 use crate::outage::Outages;
-use crate::queue::Queue;
+use crate::workqueue::Queue;
 
 impl<O: Operator> Controller<O> {
     /// For ever.
@@ -33,7 +33,7 @@ impl<O: Operator> Controller<O> {
 
 /// Queues all objects whenever something else is known of a kind: that it is served, or is not, or has not been seen for a while.
 /// What an outage keeps from being seen is seen again after it, and until then nothing could be done about it.
-async fn queue_upon_turns<V: View>(kind: &Health, objects: &Store<V>, queue: &Queue, outages: &Outages) {
+async fn queue_upon_turns<V: Projection>(kind: &Health, objects: &Store<V>, queue: &Queue, outages: &Outages) {
     let mut known = kind.known();
     loop {
         kind.known_otherwise(&known).await;
@@ -56,9 +56,9 @@ mod tests {
 
     use super::*;
     use crate::cache::Entry;
+    use crate::cache::watch_health::Why;
     use crate::plan::meta::Key;
-    use crate::plan::sight::Why;
-    use crate::views::{ConfigMap, HttpRoute};
+    use crate::projections::{ConfigMap, HttpRoute};
 
     fn objects(count: usize) -> Arc<Store<ConfigMap>> {
         let store = Store::new(1);
@@ -74,7 +74,7 @@ mod tests {
     async fn queued(queue: &Queue) -> Vec<Key> {
         let mut keys = Vec::new();
         while let Ok(Some(work)) = timeout(Duration::from_millis(400), queue.next()).await {
-            queue.done(&work.key, 1, &crate::queue::Outcome::Settled);
+            queue.done(&work.key, 1, &crate::workqueue::ReconcileResult::Done);
             keys.push(work.key);
         }
         keys.sort();

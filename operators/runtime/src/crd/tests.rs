@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use super::*;
 use crate::cache::Store;
 use crate::plan::meta::Kind;
-use crate::views::{Custom, CustomKind};
+use crate::projections::{Custom, CustomKind};
 
 #[derive(Debug)]
 struct Sample;
@@ -72,7 +72,7 @@ impl Server {
         let health = Store::<Custom<Sample>>::new(1).health().clone();
         health.synced(None);
         // Kinds that are no custom resources are left alone.
-        let child = Store::<crate::views::ConfigMap>::new(1).health().clone();
+        let child = Store::<crate::projections::ConfigMap>::new(1).health().clone();
         tokio::spawn(look_after(self.client(), vec![child, health.clone()], api::FIELDS));
         health
     }
@@ -142,7 +142,7 @@ async fn what_is_not_published_is_missing_only_if_it_is_not_served_either() {
     let health = server.looks_after();
     seconds(5).await;
     assert_eq!(health.crd(), Crd::Unknown, "it can be watched");
-    health.failed(None, crate::plan::sight::Why::Fault("404 page not found".to_owned()));
+    health.failed(None, crate::cache::watch_health::Why::Fault("404 page not found".to_owned()));
     seconds(120).await;
     let trouble = health.crd_trouble().unwrap_or_default();
     assert!(trouble.contains("it does not serve v1alpha1, or is not there"), "{trouble}");

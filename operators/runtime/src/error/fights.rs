@@ -2,7 +2,7 @@
 
 use super::Error;
 use crate::plan::meta::{Key, Kind};
-use crate::queue::{FIGHT, FIGHT_WRITES, Fight, SLOW_FIGHT, SLOW_FIGHT_REPAIRS};
+use crate::workqueue::{FIGHT, FIGHT_WRITES, Fight, SLOW_FIGHT, SLOW_FIGHT_REPAIRS};
 use api::ReconcileReason;
 
 impl Error {

@@ -56,7 +56,7 @@ impl Server {
         drop(publisher);
         for second in seconds {
             let same =
-                Announcement { warning: true, reason: api::ReconcileReason::Rejected.into(), message: "no".to_owned() };
+                EventDraft { warning: true, reason: api::ReconcileReason::Rejected.into(), message: "no".to_owned() };
             // Edits of the object are no news of what is said.
             let meta = json!({ "namespace": "n", "name": "a", "uid": "u", "generation": second });
             let now = Timestamp::from_second(second).unwrap();
@@ -118,8 +118,7 @@ async fn a_slow_answer_does_not_hold_up_all_others() {
     let sending = tokio::spawn(send);
     let meta: Meta = serde_json::from_value(json!({ "namespace": "n", "name": "a", "uid": "u" })).unwrap();
     for number in 0..64 {
-        let one =
-            Announcement { warning: false, reason: api::Reason::reported("Running"), message: number.to_string() };
+        let one = EventDraft { warning: false, reason: api::Reason::reported("Running"), message: number.to_string() };
         publisher("my-app").publish_at(&KIND, &meta, one, Timestamp::UNIX_EPOCH);
     }
     for _ in 0..LANES {

@@ -30,7 +30,7 @@ mod tests {
 
     use super::*;
     use crate::metrics::objects;
-    use crate::plan::conditions::Summary;
+    use crate::status::conditions::Summary;
 
     #[test]
     fn what_is_stalled_is_told_and_nothing_else() {

@@ -1,4 +1,4 @@
-//! What a plan may ask for.
+//! Pure: what a plan may ask for.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -6,9 +6,9 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::drift::repair::{Restore, restoring};
-use super::drift::{Additions, Fingerprint, Made, are_defaults_known};
 use super::meta::{Key, Kind, Meta};
+use crate::apply::drift::repair::{Restore, restoring};
+use crate::apply::drift::{Additions, Fingerprint, Made, are_defaults_known};
 
 /// One step of a plan. Each may fail, and each may be repeated.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,4 +1,4 @@
-//! Names of things: kinds, keys, owners, labels, and what is kept of an object's metadata.
+//! Pure: names of things: kinds, keys, owners, labels, and what is kept of an object's metadata.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use serde::{Deserialize, Deserializer};
 
-use super::names::{LONGEST_LABEL, within};
+use crate::names::{LONGEST_LABEL, within};
 
 /// Value of [`MANAGED_BY`] on every child of ours, and prefix of every field manager.
 pub const MANAGER: &str = "multi-operator";
@@ -32,7 +32,7 @@ pub const CONTENTS: &str = "multi-operator.example.com/contents";
 /// The annotation that names the container which `kubectl logs` and `kubectl exec` mean where none is named.
 pub const DEFAULT_CONTAINER: &str = "kubectl.kubernetes.io/default-container";
 /// OpenShift's annotation of namespaces with the users that pods may run as, which it then fills in.
-pub const DICTATED_USERS: &str = "openshift.io/sa.scc.uid-range";
+pub const UID_RANGE: &str = "openshift.io/sa.scc.uid-range";
 
 /// A namespaced kind of the API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

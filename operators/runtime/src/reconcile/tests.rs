@@ -10,15 +10,15 @@ use kube::client::Body;
 use serde_json::json;
 
 use super::*;
-use crate::act::Writer;
+use crate::apply::Writer;
 use crate::cache::{Entry, Store};
 use crate::controller::Watches;
-use crate::leader::Fence;
+use crate::leader_election::Fence;
 use crate::plan::meta::{Key, Kind};
 use crate::plan::{Apply, Plan};
-use crate::queue::Queue;
+use crate::projections::{ConfigMap, Custom, CustomKind};
 use crate::status::Vain;
-use crate::views::{ConfigMap, Custom, CustomKind};
+use crate::workqueue::Queue;
 
 #[derive(Debug)]
 struct Named;
@@ -57,7 +57,7 @@ impl Operator for Test {
             |name: &String| Apply::new(ConfigMap::KIND, Key::new("n", name), &json!({ "metadata": { "name": name } }));
         let (effects, aside): (Vec<_>, Vec<_>) =
             missing.iter().map(apply).partition(|apply| *apply.key.name == *"effect");
-        Plan { effects: effects.into_iter().map(Effect::Apply).collect(), aside, ..Plan::nothing() }
+        Plan { effects: effects.into_iter().map(Effect::Apply).collect(), independent: aside, ..Plan::nothing() }
     }
 
     async fn act(&self, _: &Arc<Self::Object>, act: Infallible) -> Result<(), Error> {
@@ -114,30 +114,30 @@ fn object(spec: &[&str]) -> Arc<Custom<Named>> {
 #[tokio::test]
 async fn what_is_made_late_beside_the_effects_is_looked_at_once_more() {
     let refused = Arc::new(Mutex::new(vec!["a"]));
-    let (operator, shell) = operator(&refused);
+    let (operator, context) = operator(&refused);
     let object = object(&["a"]);
-    let pass = async || reconcile(&operator, &shell, &object, 0).await.unwrap();
-    let Next::After(again) = pass().await else { panic!("it is tried again") };
+    let pass = async || reconcile(&operator, &context, &object, 0).await.unwrap();
+    let Requeue::After(again) = pass().await else { panic!("it is tried again") };
     assert!(again < LOOK_AGAIN, "{again:?}");
     refused.lock().unwrap().clear();
     tokio::time::sleep(again).await;
-    assert_eq!(pass().await, Next::After(LOOK_AGAIN), "something may go because it is there");
-    assert_eq!(pass().await, Next::Change, "at rest nothing is looked for");
+    assert_eq!(pass().await, Requeue::After(LOOK_AGAIN), "something may go because it is there");
+    assert_eq!(pass().await, Requeue::OnChange, "at rest nothing is looked for");
 }
 
 /// What follows from one does not wait for the other's next try, which may be a minute away.
 #[tokio::test]
 async fn what_is_made_is_looked_at_whatever_becomes_of_the_rest() {
-    let (operator, shell) = operator(&Arc::new(Mutex::new(vec!["b"])));
+    let (operator, context) = operator(&Arc::new(Mutex::new(vec!["b"])));
     let object = object(&["b"]);
     let mut again = Duration::ZERO;
     while again <= LOOK_AGAIN {
         tokio::time::sleep(again).await;
-        let Next::After(delay) = reconcile(&operator, &shell, &object, 0).await.unwrap() else { panic!("no try") };
+        let Requeue::After(delay) = reconcile(&operator, &context, &object, 0).await.unwrap() else { panic!("no try") };
         again = delay;
     }
     let object = self::object(&["b", "c"]);
-    let Next::After(delay) = reconcile(&operator, &shell, &object, 0).await.unwrap() else { panic!("no try") };
+    let Requeue::After(delay) = reconcile(&operator, &context, &object, 0).await.unwrap() else { panic!("no try") };
     assert!(delay <= LOOK_AGAIN, "{delay:?}, though the other is tried again after {again:?}");
 }
 
@@ -145,8 +145,8 @@ async fn what_is_made_is_looked_at_whatever_becomes_of_the_rest() {
 #[tokio::test]
 async fn what_is_refused_keeps_nothing_else_from_being_made() {
     for (code, made) in [(403, vec!["b"]), (500, vec![])] {
-        let (operator, shell) = answering(&Arc::new(Mutex::new(vec!["effect"])), code);
-        reconcile(&operator, &shell, &object(&["effect", "b"]), 0).await.unwrap_err();
+        let (operator, context) = answering(&Arc::new(Mutex::new(vec!["effect"])), code);
+        reconcile(&operator, &context, &object(&["effect", "b"]), 0).await.unwrap_err();
         assert_eq!(*operator.made.lock().unwrap(), made, "{code}");
     }
 }
@@ -181,11 +181,11 @@ async fn a_name_that_is_taken_beside_an_effect_that_failed_is_told_as_well() {
             Ok::<_, Infallible>(Response::builder().status(code).body(body).unwrap())
         }
     });
-    let (operator, mut shell) = answering(&Arc::default(), 500);
+    let (operator, mut context) = answering(&Arc::default(), 500);
     let mut writer = Writer::new(Client::new(service, "default"), Queue::new("test"), "test", Fence::open());
     writer.knows(&operator.objects);
-    shell.writer = writer;
-    reconcile(&operator, &shell, &object(&["effect", "b"]), 0).await.unwrap_err();
+    context.writer = writer;
+    reconcile(&operator, &context, &object(&["effect", "b"]), 0).await.unwrap_err();
     let told = told.lock().unwrap().join("\n");
     assert!(told.contains("ConfigMap b exists and does not belong to this Named"), "{told}");
 }

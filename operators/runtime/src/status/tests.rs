@@ -10,12 +10,12 @@ use kube::Client;
 use kube::client::Body;
 
 use super::*;
-use crate::cache::{Entry, Store, View as _};
-use crate::leader::Fence;
-use crate::plan::conditions::Summary;
-use crate::plan::crd::{Crd, Lack, Step};
-use crate::queue::Queue;
-use crate::views::{Claim, Custom, CustomKind};
+use crate::cache::{Entry, Projection as _, Store};
+use crate::crd::schema::{Crd, Lack, Step};
+use crate::leader_election::Fence;
+use crate::projections::{Claim, Custom, CustomKind};
+use crate::status::conditions::Summary;
+use crate::workqueue::Queue;
 
 #[derive(Debug)]
 struct Kept;
@@ -108,7 +108,7 @@ async fn what_changed_nothing_is_not_sent_again_while_it_would_change_nothing() 
         let conditions = Summary::Ready.conditions(api::Reason::reported("Kept"), "held", Timestamp::UNIX_EPOCH);
         let status = SampleStatus { contract: Contract { conditions, ..Contract::default() } };
         let object = object(version, foreign);
-        writer.write(&object, Some(status), Came::Done, 0, Timestamp::UNIX_EPOCH).await.unwrap();
+        writer.write(&object, Some(status), ReconcileOutcome::Done, 0, Timestamp::UNIX_EPOCH).await.unwrap();
         std::mem::take(&mut *sent.lock().unwrap()).len()
     };
     assert_eq!(write("7", "A").await, 1);

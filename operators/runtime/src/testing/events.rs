@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::cache::{Entry, Store, View};
+use crate::cache::{Entry, Projection, Store};
 use crate::plan::meta::{Key, Kind, MANAGED_BY, MANAGER};
 
 /// A change to an object, gone if there is none.
@@ -31,7 +31,7 @@ pub(super) struct Events {
 }
 
 impl Events {
-    pub(super) fn feed<V: View>(&mut self, store: &Arc<Store<V>>) {
+    pub(super) fn feed<V: Projection>(&mut self, store: &Arc<Store<V>>) {
         let store = store.clone();
         self.feeds.push(Box::new(move |event| {
             if event.kind != V::KIND {

@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 use super::ownership::{self, Owned, PATCHED, at, remove, set};
 use super::{NOW, World};
 use crate::Error;
-use crate::plan::adoption::{self, Verdict};
+use crate::apply::adoption::{self, Verdict};
 use crate::plan::meta::{INSTANCE, Kind, Meta, field_manager, not_for_pruning};
-use crate::plan::report::{Came, report};
-use crate::plan::{Apply, Create, Delete, Effect, Plan, Told, is_aside_due};
-use crate::views::Resource;
+use crate::plan::{Apply, Create, Delete, Effect, Plan, Reported, is_independent_due};
+use crate::projections::Resource;
+use crate::status::outcome::{ReconcileOutcome, next_status};
 
 mod repair;
 
@@ -36,7 +36,7 @@ impl World {
         plan: Plan<R::Status, X>,
         mut act: impl FnMut(&mut Self, X) -> Result<(), Error>,
     ) -> Result<(), Option<Error>> {
-        let told = Told::by(object.status().contract(), object.meta());
+        let told = Reported::by(object.status().contract(), object.meta());
         let acted = plan.effects.into_iter().try_for_each(|effect| {
             self.live()?;
             let meta = object.meta();
@@ -55,23 +55,24 @@ impl World {
             Err(Some(error)) => Err(error),
             Ok(()) => Ok(()),
         };
-        let beside = if is_aside_due(&acted) { self.aside(object, told, plan.aside)? } else { Ok(()) };
+        let beside =
+            if is_independent_due(&acted) { self.apply_independent(object, told, plan.independent)? } else { Ok(()) };
         let both = acted.as_ref().err().zip(beside.as_ref().err());
         let both = both.and_then(|(error, beside)| adoption::with_taken(error, beside));
         let came = match (&acted, &beside) {
-            (Err(error), _) => Came::Failed(both.as_ref().unwrap_or(error)),
-            (Ok(()), Err(error)) => Came::FailedBeside(error),
-            (Ok(()), Ok(())) => Came::Done,
+            (Err(error), _) => ReconcileOutcome::Failed(both.as_ref().unwrap_or(error)),
+            (Ok(()), Err(error)) => ReconcileOutcome::FailedIndependently(error),
+            (Ok(()), Ok(())) => ReconcileOutcome::Done,
         };
         self.report(object, plan.status, came)?;
         acted.and(beside).map_err(Some)
     }
 
     /// Applies each of these; what failed first is inside.
-    fn aside<R: Resource>(
+    fn apply_independent<R: Resource>(
         &mut self,
         object: &R,
-        told: Told,
+        told: Reported,
         applies: Vec<Apply>,
     ) -> Result<Result<(), Error>, Option<Error>> {
         let mut first = Ok(());
@@ -89,9 +90,9 @@ impl World {
         &mut self,
         object: &R,
         planned: Option<R::Status>,
-        came: Came<'_>,
+        came: ReconcileOutcome<'_>,
     ) -> Result<(), Option<Error>> {
-        let status = report(planned, came, object.status(), object.meta(), "ns/lease", 1, NOW);
+        let status = next_status(planned, came, object.status(), object.meta(), "ns/lease", 1, NOW);
         let Some(status) = status else { return Ok(()) };
         self.live()?;
         self.events.ours = true;
@@ -171,7 +172,7 @@ impl World {
         }
     }
 
-    fn apply(&mut self, kind: &Kind, owner: &Meta, told: Told, mut apply: Apply) -> Result<(), Error> {
+    fn apply(&mut self, kind: &Kind, owner: &Meta, told: Reported, mut apply: Apply) -> Result<(), Error> {
         self.taken(apply.kind)?;
         let live = self.get(apply.kind, &apply.key).cloned();
         match (&apply.seen, &live) {

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use super::World;
 use crate::Error;
-use crate::cache::{Store, View};
+use crate::cache::watch_health::Why;
+use crate::cache::{Projection, Store};
 use crate::plan::meta::Kind;
-use crate::plan::report::Came;
-use crate::plan::sight::Why;
-use crate::views::Resource;
+use crate::projections::Resource;
+use crate::status::outcome::ReconcileOutcome;
 
 impl World {
     /// Has each apply and each creation of that kind fail, until it is called with nothing.
@@ -31,20 +31,20 @@ impl World {
     }
 
     /// The watch of that store finds its kind not to be served, so that there is nothing of it.
-    pub fn find_unserved<V: View>(&mut self, store: &Arc<Store<V>>) {
+    pub fn find_unserved<V: Projection>(&mut self, store: &Arc<Store<V>>) {
         store.health().not_served(None);
         store.retain(None, &HashSet::new());
         self.events.forget(V::KIND);
     }
 
     /// The watch of that store, which had found its kind not to be served, fails: nothing is known of it.
-    pub fn lose_sight<V: View>(&mut self, store: &Arc<Store<V>>, why: &str) {
+    pub fn lose_sight<V: Projection>(&mut self, store: &Arc<Store<V>>, why: &str) {
         self.find_unserved(store);
         store.health().failed(None, Why::Fault(why.to_owned()));
     }
 
     /// The watch of that store lists all that there is.
-    pub fn list_of<V: View>(&mut self, store: &Arc<Store<V>>) {
+    pub fn list_of<V: Projection>(&mut self, store: &Arc<Store<V>>) {
         store.retain(None, &HashSet::new());
         self.events.forget(V::KIND);
         store.health().synced(None);
@@ -58,6 +58,6 @@ impl World {
     /// # Errors
     /// As those of [`World::pass`].
     pub fn fail<R: Resource>(&mut self, object: &R, error: &Error) -> Result<(), Option<Error>> {
-        self.report(object, None, Came::Failed(error))
+        self.report(object, None, ReconcileOutcome::Failed(error))
     }
 }

@@ -2,15 +2,17 @@
 
 use std::collections::BTreeSet;
 
+use agent_protocol::PgUpgradeResult;
 use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
 
-use super::Access;
 use super::change::READ_ONLY;
 use super::connect::{Address, Refused, shut_out, within};
-use crate::SampleDB;
-use crate::plan::objects::{CONFIGURATION, OWN_PARAMETERS};
-use crate::plan::{Account, Answer, Line, Login, Parameters, Said, names, parameters, wanted};
+use crate::database::objects::{CONFIGURATION, OWN_PARAMETERS};
+use crate::database::{Account, Answer, FileSetting, Login, Parameters, parameters, wanted};
+use crate::operand::kinds::SampleDB;
+use crate::operand::names;
+use crate::queries::Access;
 
 /// The identifier of the data, the release, the first line of who is let in, the size of all databases and the WAL, and the notes
 /// of the agent: `pg-ready`'s on the file system, and `pg-run`'s on settings that it has not served with.
@@ -66,7 +68,7 @@ pub(super) async fn server(
 const COPIED: &str = "SELECT pg_catalog.pg_read_file('multi_operator_upgrade.json', 0, 100000, true)";
 
 /// That note. The database that every server has is one of those that are copied.
-pub(super) async fn copied(address: &Address<'_>, access: &Access) -> Result<Option<Said>, Refused> {
+pub(super) async fn copied(address: &Address<'_>, access: &Access) -> Result<Option<PgUpgradeResult>, Refused> {
     within(async {
         let client = address.superuser_of(access, "template1").await?;
         let note: Option<String> = client.query_one(COPIED, &[]).await?.try_get(0)?;
@@ -79,7 +81,7 @@ async fn judge(client: &Client, db: &SampleDB, shut: bool) -> Result<Parameters,
     let mut lines = Vec::new();
     for row in client.query(LINES, &[]).await? {
         let file: String = row.try_get(2)?;
-        lines.push(Line {
+        lines.push(FileSetting {
             name: row.try_get(0)?,
             value: row.try_get(1)?,
             automatic: file.ends_with("/postgresql.auto.conf"),

@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
+use postgres_protocol::escape::{escape_identifier, escape_literal};
 use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
 
-use super::Access;
 use super::connect::{Address, Refused, within};
-use crate::plan::{is_list, parts};
-use crate::secrets::Password;
+use crate::database::{is_list, parts};
+use crate::password::Password;
+use crate::queries::Access;
 
 /// Puts a file that `pg-prepare` has put beside the one with the rules in its place.
 const RULES: &str = "DO $$ BEGIN EXECUTE pg_catalog.format('COPY (SELECT pg_catalog.regexp_split_to_table(
@@ -29,7 +30,7 @@ const OTHERS: &str =
 /// Processes of the server that are no session yet: whoever began to connect before the rules held, and is slow to tell the
 /// password, is judged by the old ones. They have no title yet, or one that begins with the names that they ask for, which may be any:
 /// it is the address after them that tells them from processes of the server's and of its extensions. The agent looks for them in the same
-/// way (`operators/agent/src/postgres/closed.rs`).
+/// way (`operators/agent/src/postgres/data_dir/closed.rs`).
 const COMING: &str = "SELECT child.pid FROM (SELECT pid, pg_catalog.rtrim(pg_catalog.encode(
     pg_catalog.pg_read_binary_file('/proc/' || pid || '/cmdline', 0, 500, true), 'escape'), '\\000 ') AS title
     FROM pg_catalog.regexp_split_to_table(pg_catalog.btrim(pg_catalog.pg_read_file(pg_catalog.format(
@@ -56,7 +57,7 @@ pub(super) async fn password(
     within(async {
         let client = address.superuser(access).await?;
         let verifier = postgres_protocol::password::scram_sha_256(password.text().as_bytes());
-        let statement = format!("ALTER ROLE {} PASSWORD {}", identifier(role), literal(&verifier));
+        let statement = format!("ALTER ROLE {} PASSWORD {}", escape_identifier(role), escape_literal(&verifier));
         Ok(client.batch_execute(&statement).await?)
     })
     .await
@@ -200,27 +201,17 @@ fn rules(file: &str) -> String {
     RULES.replace("<file>", file)
 }
 
-/// A name, quoted.
-fn identifier(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
-}
-
 /// A parameter's name, of which the parts are quoted each.
 fn parameter(name: &str) -> String {
-    name.split('.').map(identifier).collect::<Vec<_>>().join(".")
+    name.split('.').map(escape_identifier).collect::<Vec<_>>().join(".")
 }
 
 /// A value; a list's parts one by one, since PostgreSQL would take them for one.
 fn setting(name: &str, value: &str) -> String {
     match is_list(name) {
-        true => parts(value).map(literal).collect::<Vec<_>>().join(", "),
-        false => literal(value),
+        true => parts(value).map(escape_literal).collect::<Vec<_>>().join(", "),
+        false => escape_literal(value),
     }
-}
-
-/// A text, quoted whatever `standard_conforming_strings` says.
-fn literal(text: &str) -> String {
-    format!("E'{}'", text.replace('\\', "\\\\").replace('\'', "''"))
 }
 
 #[cfg(test)]
@@ -229,10 +220,10 @@ mod tests {
 
     #[test]
     fn nothing_gets_out_of_its_quotes() {
-        assert_eq!(identifier("a\"b"), "\"a\"\"b\"");
+        assert_eq!(escape_identifier("a\"b"), "\"a\"\"b\"");
         assert_eq!(parameter("auto_explain.log_min_duration"), "\"auto_explain\".\"log_min_duration\"");
-        assert_eq!(literal("a'b\\"), "E'a''b\\\\'");
-        assert_eq!(setting("shared_preload_libraries", "a, b"), "E'a', E'b'");
-        assert_eq!(setting("datestyle", "ISO, MDY"), "E'ISO, MDY'");
+        assert_eq!(escape_literal("a'b\\"), " E'a''b\\\\'");
+        assert_eq!(setting("shared_preload_libraries", "a, b"), "'a', 'b'");
+        assert_eq!(setting("datestyle", "ISO, MDY"), "'ISO, MDY'");
     }
 }

@@ -8,8 +8,8 @@ use tokio_postgres::config::SslMode;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Config, NoTls};
 
-use super::Access;
-use crate::plan::objects::{PORT, SUPERUSER};
+use crate::operand::names::{PORT, SUPERUSER};
+use crate::queries::Access;
 
 /// How long a connection may take, and what is asked over it.
 const CONNECT: Duration = Duration::from_secs(3);
@@ -54,7 +54,7 @@ impl From<Refused> for Error {
         match refused {
             Refused::BadPassword => Self::transient(
                 SampleDBReason::AuthenticationFailed,
-                "the server does not let the superuser in with the password of its Secret",
+                "the server rejects the superuser password of its Secret",
             ),
             Refused::Said(_, why) | Refused::Failed(why) => Self::transient(SampleDBReason::ConnectionFailed, why),
         }

@@ -2,16 +2,21 @@
 //! `scripts/test --all servers` has the trees of PostgreSQL's images. By hand, as root:
 //! `PG_TREES=<the folder that it prints> PG_TREE=15 cargo test -p sample-db --lib -- --ignored`
 
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
 use real_postgres::attacker::{STRIKE, TWINS, settings};
-use runtime::cache::View;
+use runtime::cache::Projection;
 use serde_json::json;
 
-use self::server::{PASSWORD, RealServer};
-use super::*;
+use super::connect::Address;
+use super::{RejectedParameters, Servers, ask, change};
+use crate::database::login::Login;
+use crate::operand::kinds::SampleDB;
+use crate::queries::{Access, ServerQueries};
+use server::{PASSWORD, RealServer};
 
 mod server;
 
@@ -291,7 +296,7 @@ async fn what_one_server_refused_is_asked_of_the_next_one() {
     servers.set_parameters(&db, &access, &set, &[]).await.unwrap();
     let refused = async |access: &Access| {
         servers.forget(&db.meta.key);
-        servers.look(&db, access).await.answer().unwrap().parameters.refused.clone()
+        servers.ask(&db, access).await.answer().unwrap().parameters.refused.clone()
     };
     assert!(refused(&access).await.is_some_and(|why| why.contains("no_such_parameter")));
     assert_eq!(refused(&Access { pod: "q".into(), ..access.clone() }).await, None);

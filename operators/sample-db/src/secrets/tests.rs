@@ -1,18 +1,41 @@
 //! One Secret that several databases name.
 
-use http::{Method, Request, Response};
-use k8s_openapi::ByteString;
-use kube::client::Body;
-use runtime::cache::View;
-use serde_json::Value;
+use std::sync::{Arc, Mutex};
 
-use super::*;
+use http::{Method, Request, Response};
+use jiff::Timestamp;
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::Secret;
+use kube::Client;
+use kube::client::Body;
+use runtime::cache::Projection;
+use serde_json::{Value, json};
+
+use super::Secrets;
+use crate::database::objects::secret::{SecretOf, secret};
+use crate::database::observed::SecretSeen;
+use crate::live_api::LiveApi;
+use crate::operand::kinds::SampleDB;
 
 /// Methods and bodies of requests.
 type Asked = Arc<Mutex<Vec<(Method, Value)>>>;
 
+const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
+/// Reads Secrets of a database.
+struct Reader {
+    secrets: Secrets,
+    api: LiveApi,
+}
+
+impl Reader {
+    async fn seen(&self, db: &SampleDB, of: SecretOf) -> SecretSeen {
+        self.secrets.read(&self.api, db, of, NOW).await.seen
+    }
+}
+
 /// An API server with one Secret, which tells what it was asked.
-fn serving(secret: &Secret) -> (Secrets, Asked) {
+fn serving(secret: &Secret) -> (Reader, Asked) {
     let (asked, answer) = (Arc::new(Mutex::new(Vec::new())), serde_json::to_vec(secret).unwrap());
     let heard = asked.clone();
     let service = tower::service_fn(move |request: Request<Body>| {
@@ -24,7 +47,7 @@ fn serving(secret: &Secret) -> (Secrets, Asked) {
             Ok::<_, std::convert::Infallible>(Response::new(Body::from(answer)))
         }
     });
-    (Secrets::new(Client::new(service, "n")), asked)
+    (Reader { secrets: Secrets::default(), api: LiveApi::new(Client::new(service, "n")) }, asked)
 }
 
 fn database(name: &str, spec: &Value) -> SampleDB {
@@ -49,11 +72,11 @@ async fn each_database_judges_a_secret_for_itself() {
     let named = json!({ "secretRef": { "name": "shop-app" } });
     let copy = database("copy", &json!({ "credentials": named }));
     let other = database("other", &json!({ "credentials": named, "bootstrap": { "database": "orders" } }));
-    let (secrets, asked) = serving(&edited(&shop));
+    let (reader, asked) = serving(&edited(&shop));
     for _ in 0..2 {
-        assert_eq!(secrets.look(&shop, SecretOf::App).await.seen, SecretSeen::Outdated, "its URI has the old password");
-        assert_eq!(secrets.look(&copy, SecretOf::App).await.seen, SecretSeen::Usable, "a URI is not looked at there");
-        let seen = secrets.look(&other, SecretOf::App).await.seen;
+        assert_eq!(reader.seen(&shop, SecretOf::App).await, SecretSeen::Outdated, "its URI has the old password");
+        assert_eq!(reader.seen(&copy, SecretOf::App).await, SecretSeen::Usable, "a URI is not looked at there");
+        let seen = reader.seen(&other, SecretOf::App).await;
         assert!(matches!(&seen, SecretSeen::Malformed(why) if why.contains("orders")), "{seen:?}");
     }
     assert_eq!(asked.lock().unwrap().len(), 4, "what can be used is not read again at once");
@@ -62,15 +85,15 @@ async fn each_database_judges_a_secret_for_itself() {
 #[tokio::test]
 async fn what_is_remembered_of_a_secret_is_not_taken_for_what_is_known_of_another() {
     let shop = database("shop", &json!({}));
-    let (secrets, asked) = serving(&edited(&shop));
-    assert_eq!(secrets.look(&shop, SecretOf::App).await.seen, SecretSeen::Outdated);
+    let (reader, asked) = serving(&edited(&shop));
+    assert_eq!(reader.seen(&shop, SecretOf::App).await, SecretSeen::Outdated);
     let given = database("shop", &json!({ "credentials": { "secretRef": { "name": "shop-app" } } }));
-    assert_eq!(secrets.look(&given, SecretOf::App).await.seen, SecretSeen::Usable);
+    assert_eq!(reader.seen(&given, SecretOf::App).await, SecretSeen::Usable);
     let elsewhere = database("shop", &json!({ "credentials": { "secretRef": { "name": "mine" } } }));
-    drop(secrets.look(&elsewhere, SecretOf::App).await);
+    drop(reader.seen(&elsewhere, SecretOf::App).await);
     let mut anew = shop;
     anew.meta.uid = "u-2".into();
-    assert_eq!(secrets.look(&anew, SecretOf::App).await.seen, SecretSeen::Foreign);
+    assert_eq!(reader.seen(&anew, SecretOf::App).await, SecretSeen::Foreign);
     assert_eq!(asked.lock().unwrap().len(), 4);
 }
 
@@ -78,10 +101,10 @@ async fn what_is_remembered_of_a_secret_is_not_taken_for_what_is_known_of_anothe
 async fn a_secret_that_the_spec_names_is_not_written_to() {
     let shop = database("shop", &json!({}));
     let copy = database("copy", &json!({ "credentials": { "secretRef": { "name": "shop-app" } } }));
-    let (secrets, asked) = serving(&edited(&shop));
-    secrets.rewrite(&copy, SecretOf::App).await.unwrap();
+    let (reader, asked) = serving(&edited(&shop));
+    reader.secrets.rewrite(&reader.api.client, &copy, SecretOf::App).await.unwrap();
     assert_eq!(asked.lock().unwrap().len(), 0);
-    secrets.rewrite(&shop, SecretOf::App).await.unwrap();
+    reader.secrets.rewrite(&reader.api.client, &shop, SecretOf::App).await.unwrap();
     let (method, body) = asked.lock().unwrap().pop().unwrap();
     assert_eq!((method, &body["stringData"]["host"]), (Method::PATCH, &json!("shop-rw.n.svc")));
 }
@@ -94,17 +117,17 @@ async fn the_secrets_of_what_was_to_be_taken_over_are_not_deleted_before_it_was(
             "annotations": { api::sample_db::ADOPT: "u-shop" }, "deletionTimestamp": "2026-01-01T00:00:00Z" });
         SampleDB::decode(&json!({ "metadata": metadata, "spec": {}, "status": status }).to_string()).unwrap()
     };
-    let (secrets, asked) = serving(&edited(&database("shop", &json!({}))));
+    let (reader, asked) = serving(&edited(&database("shop", &json!({}))));
     let deleted = || asked.lock().unwrap().iter().any(|(method, _)| *method == Method::DELETE);
     let before = going(json!({}));
-    assert_eq!(secrets.look(&before, SecretOf::App).await.seen, SecretSeen::Foreign);
-    secrets.drop(&before, SecretOf::App).await.unwrap();
+    assert_eq!(reader.seen(&before, SecretOf::App).await, SecretSeen::Foreign);
+    reader.secrets.drop(&reader.api.client, &before, SecretOf::App).await.unwrap();
     assert!(!deleted());
     let beside = json!({ "initialization": { "dataCreatedAt": "2026-01-01T00:00:00Z" } });
-    secrets.drop(&going(beside.clone()), SecretOf::App).await.unwrap();
+    reader.secrets.drop(&reader.api.client, &going(beside.clone()), SecretOf::App).await.unwrap();
     assert!(!deleted(), "it was named beside other data, and stays where it is");
     let mut taken_over = beside;
     taken_over["storage"] = json!({ "adoptedFrom": ["u-shop"] });
-    secrets.drop(&going(taken_over), SecretOf::App).await.unwrap();
+    reader.secrets.drop(&reader.api.client, &going(taken_over), SecretOf::App).await.unwrap();
     assert!(deleted(), "what was taken over goes with its volume");
 }

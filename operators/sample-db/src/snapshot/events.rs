@@ -1,23 +1,24 @@
-//! What is told on a snapshot, once for each transition. Pure.
+//! Pure: what is told on a snapshot, once for each transition.
 
 use api::Reason;
 use api::sample_db_snapshot::{
     SampleDBSnapshotEvent, SampleDBSnapshotReason, SampleDBSnapshotStatus, SnapshotPhase, VerificationPhase,
 };
-use runtime::plan::{Announcement, conditions};
+use runtime::plan::EventDraft;
+use runtime::status::conditions;
 
 use super::status::{proved, taken};
-use crate::Snapshot;
+use crate::operand::kinds::Snapshot;
 
 /// What is to be told when its status goes to `after`; less what the conditions tell by themselves.
-pub(super) fn of(snapshot: &Snapshot, after: &SampleDBSnapshotStatus) -> Vec<Announcement> {
+pub(super) fn of(snapshot: &Snapshot, after: &SampleDBSnapshotStatus) -> Vec<EventDraft> {
     let before = &snapshot.status;
-    let told = conditions::announcements(&before.contract, &after.contract);
+    let told = conditions::transitions(&before.contract, &after.contract);
     let news = [begun(snapshot, after), done(before, after), judged(before, after)];
     news.into_iter().flatten().filter(|one| !told.iter().any(|of| of.message == one.message)).collect()
 }
 
-fn begun(snapshot: &Snapshot, after: &SampleDBSnapshotStatus) -> Option<Announcement> {
+fn begun(snapshot: &Snapshot, after: &SampleDBSnapshotStatus) -> Option<EventDraft> {
     let begins = after.started_at.is_some() && snapshot.status.started_at.is_none();
     begins.then(|| {
         let method = after.method.unwrap_or_default();
@@ -26,7 +27,7 @@ fn begun(snapshot: &Snapshot, after: &SampleDBSnapshotStatus) -> Option<Announce
     })
 }
 
-fn done(before: &SampleDBSnapshotStatus, after: &SampleDBSnapshotStatus) -> Option<Announcement> {
+fn done(before: &SampleDBSnapshotStatus, after: &SampleDBSnapshotStatus) -> Option<EventDraft> {
     if after.completed_at.is_some() {
         let is_news = before.completed_at.is_none();
         return is_news.then(|| event(false, SampleDBSnapshotReason::BackupCompleted, taken(after)));
@@ -35,7 +36,7 @@ fn done(before: &SampleDBSnapshotStatus, after: &SampleDBSnapshotStatus) -> Opti
     fails.then(|| event(true, SampleDBSnapshotReason::BackupFailed, after.error.clone().unwrap_or_default()))
 }
 
-fn judged(before: &SampleDBSnapshotStatus, after: &SampleDBSnapshotStatus) -> Option<Announcement> {
+fn judged(before: &SampleDBSnapshotStatus, after: &SampleDBSnapshotStatus) -> Option<EventDraft> {
     let (was, is) = (&before.verification, &after.verification);
     if was.phase == is.phase {
         return None;
@@ -50,6 +51,6 @@ fn judged(before: &SampleDBSnapshotStatus, after: &SampleDBSnapshotStatus) -> Op
     }
 }
 
-fn event(warning: bool, reason: impl Into<Reason>, message: String) -> Announcement {
-    Announcement { warning, reason: reason.into(), message }
+fn event(warning: bool, reason: impl Into<Reason>, message: String) -> EventDraft {
+    EventDraft { warning, reason: reason.into(), message }
 }

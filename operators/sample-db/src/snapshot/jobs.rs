@@ -1,24 +1,32 @@
-//! The Jobs of a snapshot. Pure.
+//! Pure: the Jobs of a snapshot.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
+use agent_protocol::{AgentExit, Arguments, Offline, PgBasebackup, PgDump, PgPrune, PgVerify, VerificationMode};
 use api::sample_db::{Method, Scheduling, VerifyMode};
-use api::sample_db_snapshot::SnapshotReason;
+use api::sample_db_snapshot::{SnapshotReason, VERIFY};
 use k8s_openapi::api::core::v1::{DownwardAPIVolumeFile, DownwardAPIVolumeSource, ObjectFieldSelector, Volume};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
-use runtime::cache::View;
+use runtime::cache::Projection;
+use runtime::plan::Create;
 use runtime::plan::meta::{self, OWNER_KIND, child_meta};
-use runtime::plan::{Create, quantity};
+use runtime::pod::{claim_volume, empty_volume, mount};
+use runtime::quantity;
 use serde_json::json;
 
 use super::observed::Observed;
-use crate::plan::names;
-use crate::plan::objects::pod::{self, PGDATA, SNAPSHOTS};
-use crate::plan::objects::{JobOf, ONLINE, OWNER_UID, Place, job, placed};
-use crate::{SampleDB, Snapshot};
+use crate::operand::agent_job::{FAILS_FOR_GOOD, JobOf, job};
+use crate::operand::kinds::{ONLINE, SampleDB, Snapshot};
+use crate::operand::labels::OWNER_UID;
+use crate::operand::names;
+use crate::operand::pod::{self, PGDATA, Place, SNAPSHOTS};
+use crate::operand::scheduling::placed;
 
 /// How often a Job is tried again.
 const RETRIES: i32 = 2;
+/// The exit code with which the agent has judged a snapshot.
+const JUDGED: i32 = AgentExit::Failed as i32;
 /// How many seconds files may take to be removed.
 const PRUNE: i64 = 3600;
 /// How many seconds the Job that did so stays, for a person to look at.
@@ -44,17 +52,25 @@ pub(super) fn backup(observed: &Observed, db: &SampleDB) -> Create {
     let snapshot = &*observed.snapshot;
     let last = snapshot.spec.reason == SnapshotReason::Final;
     let logical = snapshot.status.method != Some(Method::Physical);
-    let verb = if logical || last { "pg-dump" } else { "pg-basebackup" };
-    let mut of = base(observed, &backup_name(snapshot), vec![verb.to_owned(), format!("--to={}", folder(snapshot))]);
+    let offline = last && !snapshot.annotations.contains_key(ONLINE);
+    let arguments = if logical || last {
+        let offline = offline.then(|| Offline {
+            data: PGDATA.into(),
+            system_identifier: db.status.system_identifier.clone(),
+            ..Offline::default()
+        });
+        PgDump { to: folder(snapshot).into(), offline, ..PgDump::default() }.argv()
+    } else {
+        PgBasebackup { to: folder(snapshot).into(), ..PgBasebackup::default() }.argv()
+    };
+    let mut of = base(observed, &backup_name(snapshot), arguments);
     of.deadline_seconds = db.spec.backup.deadline_seconds();
     if last {
         of.deadline_seconds = db.spec.deletion.timeout_seconds();
     }
-    if last && !snapshot.annotations.contains_key(ONLINE) {
-        of.arguments.push(format!("--offline={PGDATA}"));
-        of.arguments.extend(db.status.system_identifier.iter().map(|id| format!("--system-identifier={id}")));
+    if offline {
         let claim = db.status.storage.claim.clone().unwrap_or_else(|| names::data_claim(db));
-        of.volumes.push((pod::of_claim("data", &claim), pod::data_mount()));
+        of.volumes.push((claim_volume("data", &claim), pod::data_mount()));
         // The server that it starts is in its own pod, with the data of a database's owner.
         isolate(&mut of);
     } else {
@@ -66,29 +82,27 @@ pub(super) fn backup(observed: &Observed, db: &SampleDB) -> Create {
 /// The Job that proves it, with the user's checks if there are any.
 pub(super) fn verify(observed: &Observed, mode: VerifyMode, checks: Option<String>, deadline_seconds: i64) -> Create {
     let snapshot = &*observed.snapshot;
-    let mode = if mode == VerifyMode::Checksum { "checksum" } else { "restore" };
-    let mut arguments = vec!["pg-verify".to_owned(), format!("--snapshot={}", folder(snapshot))];
-    arguments.extend([format!("--mode={mode}"), "--scratch=/scratch".to_owned()]);
-    arguments.extend(snapshot.status.sha256.iter().map(|sum| format!("--sha256={sum}")));
-    let mut of = base(observed, &verify_name(snapshot), arguments);
+    let checksums = mode == VerifyMode::Checksum;
+    let verify = PgVerify {
+        snapshot: folder(snapshot).into(),
+        mode: if checksums { VerificationMode::Checksum } else { VerificationMode::Restore },
+        scratch: Some(SCRATCH.into()),
+        sha256: snapshot.status.sha256.clone(),
+        checks: checks.is_some().then(|| format!("{CHECKS_MOUNT}/{CHECKS_FILE}").into()),
+        ..PgVerify::default()
+    };
+    let mut of = base(observed, &verify_name(snapshot), verify.argv());
     isolate(&mut of);
     of.volumes.iter_mut().for_each(|(_, mount)| *mount = pod::snapshots_to_read());
-    of.volumes.push((scratch(observed), pod::mount("scratch", "/scratch")));
+    of.volumes.push((scratch(observed), mount("scratch", SCRATCH)));
     of.deadline_seconds = deadline_seconds;
     if checks.is_some() {
-        of.arguments.push(format!("--checks={CHECKS_MOUNT}/{CHECKS_FILE}"));
-        of.volumes.push((checks_volume(), pod::mount("checks", CHECKS_MOUNT)));
+        of.volumes.push((checks_volume(), mount("checks", CHECKS_MOUNT)));
     }
-    let mut create = job(of, &place(observed));
     // What the agent has judged is not tried again; what was evicted, or killed, is.
-    create.body["spec"]["podFailurePolicy"] = json!({ "rules": [
-        { "action": "Ignore", "onPodConditions": [{ "type": "DisruptionTarget", "status": "True" }] },
-        { "action": "FailJob", "onExitCodes": { "containerName": "work", "operator": "In", "values": [1] } },
-    ] });
-    if let Some(checks) = checks {
-        create.body["spec"]["template"]["metadata"]["annotations"] = json!({ CHECKS: checks });
-    }
-    create
+    of.final_exit_codes = vec![JUDGED];
+    of.pod_annotations = checks.map(|checks| BTreeMap::from([(CHECKS.to_owned(), checks)]));
+    job(of, &place(observed))
 }
 
 /// Where the server is that it is loaded into: twice what the live one has, and what a new one takes. What is loaded runs code of
@@ -100,13 +114,15 @@ fn scratch(observed: &Observed) -> Volume {
         let has = volume.and_then(|volume| quantity::whole(volume.capacity.as_deref()?));
         quantity::whole(db.spec.storage.size()).max(has)
     });
-    let mut volume = pod::empty("scratch");
+    let mut volume = empty_volume("scratch");
     if let Some((size, folder)) = size.zip(volume.empty_dir.as_mut()) {
         folder.size_limit = Some(Quantity((2 * size + (2 << 30)).to_string()));
     }
     volume
 }
 
+/// Where that is mounted.
+const SCRATCH: &str = "/scratch";
 /// The annotation of a pod with the checks, which come to it as a file: no other object has to be there for it, and
 /// nothing of the database's.
 const CHECKS: &str = "multi-operator.example.com/checks";
@@ -124,10 +140,9 @@ fn checks_volume() -> Volume {
 /// The Job that removes its files.
 pub(super) fn prune(observed: &Observed) -> Create {
     let snapshot = &*observed.snapshot;
-    let path = snapshot.status.location.path.as_deref().unwrap_or(&snapshot.meta.key.name);
-    let arguments = vec!["pg-prune".to_owned(), format!("--dir={SNAPSHOTS}"), format!("--name={path}")];
+    let prune = PgPrune { directory: SNAPSHOTS.into(), names: vec![name(snapshot).to_owned()], ..PgPrune::default() };
     // It works while its snapshot goes, and a foreground deletion would take away what the snapshot owns.
-    let mut of = JobOf { owners: None, linger: Some(LINGER), ..base(observed, &prune_name(snapshot), arguments) };
+    let mut of = JobOf { owners: None, linger: Some(LINGER), ..base(observed, &prune_name(snapshot), prune.argv()) };
     isolate(&mut of);
     // The agent does so by itself: the engine's image may be long gone.
     let mut create = job(of, &Place { engine: &observed.agent_image, ..place(observed) });
@@ -155,25 +170,37 @@ fn base(observed: &Observed, name: &str, arguments: Vec<String>) -> JobOf {
         arguments,
         env: Vec::new(),
         env_from: None,
-        volumes: vec![(pod::of_claim("snapshots", &claim), pod::mount("snapshots", SNAPSHOTS))],
+        volumes: vec![(claim_volume("snapshots", &claim), mount("snapshots", SNAPSHOTS))],
         deadline_seconds: PRUNE,
         retries: RETRIES,
         linger: None,
+        final_exit_codes: vec![FAILS_FOR_GOOD],
+        pod_annotations: None,
     }
 }
 
 fn folder(snapshot: &Snapshot) -> String {
-    format!("{SNAPSHOTS}/{}", snapshot.status.location.path.as_deref().unwrap_or(&snapshot.meta.key.name))
+    format!("{SNAPSHOTS}/{}", name(snapshot))
+}
+
+/// The directory of its files, among those of others.
+fn name(snapshot: &Snapshot) -> &str {
+    snapshot.status.location.path.as_deref().unwrap_or(&snapshot.meta.key.name)
 }
 
 fn place(observed: &Observed) -> Place<'_> {
     let engine = observed.snapshot.status.image.as_deref().unwrap_or_default();
     let scheduling = Cow::Owned(scheduling(observed));
-    Place { scheduling, engine, agent: &observed.agent_image, dictated_users: observed.dictated_users }
+    Place { scheduling, engine, agent: &observed.agent_image, namespace_assigns_uids: observed.namespace_assigns_uids }
 }
 
 /// As the database's pod runs now, as long as there is a database: what its spec says since may be in vain.
 fn scheduling(observed: &Observed) -> Scheduling {
     let Some(db) = observed.adopter_or_source() else { return Scheduling::default() };
     observed.server.as_deref().and_then(placed).unwrap_or_else(|| db.spec.scheduling.clone())
+}
+
+/// What the annotation says now.
+pub(crate) fn request(snapshot: &Snapshot) -> Option<String> {
+    snapshot.annotations.get(VERIFY).map(ToString::to_string)
 }

@@ -1,14 +1,14 @@
-//! What was seen of a snapshot. Pure data.
+//! Pure: what was seen of a snapshot. Pure data.
 
 use std::sync::Arc;
 
 use api::sample_db_snapshot::SnapshotPhase;
 use jiff::Timestamp;
-use runtime::plan::trouble::Trouble;
-use runtime::views::{Job, Pod};
+use runtime::job::{self, Progress};
+use runtime::projections::{Job, Pod, PodDiagnosis};
 
-use crate::plan::Words;
-use crate::{SampleDB, Snapshot};
+use crate::operand::job_result::Words;
+use crate::operand::kinds::{SampleDB, Snapshot};
 
 /// What was seen of the claim of a snapshot's volume.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,7 +102,7 @@ pub struct Observed {
     /// Whether the namespace is being deleted; only looked at while the object is.
     pub namespace_going: bool,
     /// Whether the namespace dictates whom pods run as.
-    pub dictated_users: bool,
+    pub namespace_assigns_uids: bool,
     /// The image of the agent, which is the manager's own.
     pub agent_image: Arc<str>,
 }
@@ -129,18 +129,23 @@ impl Observed {
     /// A Job by its name.
     #[must_use]
     pub fn job(&self, name: &str) -> Option<&Job> {
-        self.jobs.iter().map(|job| &**job).find(|job| *job.meta.key.name == *name)
+        job::find(&self.jobs, name)
+    }
+
+    /// How far a Job has come.
+    pub(crate) fn progress(&self, name: &str) -> Progress<'_> {
+        Progress::of(&self.jobs, &self.pods, name)
     }
 
     /// The last words of a Job's pods.
     #[must_use]
-    pub fn words(&self, job: &str) -> Option<Words> {
-        Words::of_job(&self.pods, job)
+    pub fn words(&self, name: &str) -> Option<Words> {
+        job::last_end(&self.pods, name).map(Words::of)
     }
 
     /// What keeps its pods from working.
     #[must_use]
-    pub fn trouble(&self) -> Option<&Trouble> {
-        self.pods.iter().find_map(|pod| pod.trouble.as_ref())
+    pub fn trouble(&self) -> Option<&PodDiagnosis> {
+        self.pods.iter().find_map(|pod| pod.diagnosis.as_ref())
     }
 }

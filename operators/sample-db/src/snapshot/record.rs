@@ -1,5 +1,5 @@
-//! What is latched about a snapshot, as an annotation of itself: status can vanish at any time, and the files on the volume do
-//! not tell which volume they are on. Pure.
+//! Pure: what is latched about a snapshot, as an annotation of itself: status can vanish at any time, and the files on the volume
+//! do not tell which volume they are on.
 
 use api::sample_db::Method;
 use api::sample_db_snapshot::{
@@ -7,22 +7,18 @@ use api::sample_db_snapshot::{
     SnapshotVerification, VerificationPhase,
 };
 use jiff::Timestamp;
-use runtime::cache::View;
-use runtime::plan::conditions::Summary;
-use runtime::plan::{Announcement, Apply, Effect, Plan};
+use runtime::cache::Projection;
+use runtime::plan::{Apply, Effect, EventDraft, Plan};
+use runtime::status::conditions::Summary;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use super::effects::{SnapshotPlan, told};
 use super::observed::Observed;
-use super::plan::{SnapshotPlan, told};
 use super::status;
-use crate::Snapshot;
-use crate::plan::catalog::Release;
-use crate::plan::names;
-use crate::plan::wish::{major_of, repository};
-
-/// Annotation of a snapshot with the record.
-pub(crate) const RECORD: &str = "multi-operator.example.com/snapshot-record";
+use crate::operand::kinds::{RECORD, Snapshot};
+use crate::operand::names;
+use crate::operand::release::{Release, major_of, repository};
 
 /// The field manager's prefix.
 pub(super) const MANAGER: &str = "record";
@@ -174,7 +170,7 @@ fn is_for_snapshots(observed: &Observed, claim: &str) -> bool {
 pub(super) fn plan(observed: &Observed, now: Timestamp) -> Option<SnapshotPlan> {
     let record = Record::on(&observed.snapshot).filter(|record| record.is_missing_in(&observed.snapshot.status))?;
     let status = Some(record).filter(|record| record.is_of(observed))?.restored(observed, now);
-    let event = Announcement { warning: true, reason: RESTORED.into(), message: MESSAGE.to_owned() };
+    let event = EventDraft { warning: true, reason: RESTORED.into(), message: MESSAGE.to_owned() };
     Some(Plan { events: vec![event], ..told(status) })
 }
 

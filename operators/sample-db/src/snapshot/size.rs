@@ -1,4 +1,4 @@
-//! Sizes for people. Pure.
+//! Pure: sizes for people.
 
 /// A number of bytes, for people.
 pub(super) fn for_people(bytes: i64) -> String {

@@ -1,5 +1,6 @@
-//! Status of a snapshot. Pure.
+//! Pure: status of a snapshot.
 
+use agent_protocol::{PgDumpResult, PgVerifyResult};
 use api::Contract;
 use api::sample_db::{Method, VerifyMode};
 use api::sample_db_snapshot::{
@@ -7,14 +8,29 @@ use api::sample_db_snapshot::{
     SnapshotVerification, VerificationPhase,
 };
 use jiff::{Timestamp, Unit};
-use runtime::plan::conditions::Summary;
+use runtime::status::conditions::Summary;
 
+use super::jobs::{self, request};
+use super::location;
 use super::observed::Observed;
 use super::size::for_people;
-use super::{jobs, proof, volume};
-use crate::plan::retention::{self, Alone};
-use crate::plan::{Words, brief, names};
-use crate::{SampleDB, Snapshot};
+use crate::operand::kinds::{SampleDB, Snapshot};
+use crate::operand::retention::{self, Alone};
+use crate::operand::time::second;
+use crate::operand::{message, names, snapshot_state};
+
+/// It begins again; what is known stays until it ends.
+pub(crate) fn again(observed: &Observed, now: Timestamp) -> SampleDBSnapshotStatus {
+    let snapshot = &*observed.snapshot;
+    let verification = SnapshotVerification {
+        phase: Some(VerificationPhase::Running),
+        request: request(snapshot),
+        claim_uid: observed.volume.uid().map(str::to_owned),
+        started_at: now.round(Unit::Second).ok(),
+        ..Default::default()
+    };
+    SampleDBSnapshotStatus { verification, job: Some(jobs::verify_name(snapshot)), ..snapshot.status.clone() }
+}
 
 type Status = SampleDBSnapshotStatus;
 
@@ -25,12 +41,8 @@ pub(super) fn with(
     message: impl Into<String>,
     now: Timestamp,
 ) -> Status {
-    let conditions = summary.conditions(reason, brief::message(message.into()), now);
+    let conditions = summary.conditions(reason, message::message(message.into()), now);
     Status { contract: Contract { conditions, ..status.contract }, ..status }
-}
-
-pub(super) fn second(now: Timestamp) -> Option<Timestamp> {
-    now.round(Unit::Second).ok()
 }
 
 /// It waits.
@@ -98,10 +110,10 @@ pub(super) fn goes_on(observed: &Observed, now: Timestamp) -> Status {
     let hindrance = observed.trouble().map(|trouble| trouble.message.clone());
     if status.phase != Some(SnapshotPhase::Running) {
         // One that is proved again is what it was until that ends.
-        let message = hindrance.filter(|_| proof::is_under_way(&status)).or(status.verification.message);
+        let message = hindrance.filter(|_| snapshot_state::is_under_way(&status)).or(status.verification.message);
         return Status { verification: SnapshotVerification { message, ..status.verification }, ..status };
     }
-    let status = volume::found(observed);
+    let status = location::found(observed);
     let (reason, doing) = if status.completed_at.is_none() { TAKING } else { PROVING };
     match hindrance {
         Some(why) => with(status, &Summary::Reconciling, HINDERED, format!("{doing}, but its pod waits: {why}"), now),
@@ -125,22 +137,21 @@ pub(super) fn goes(observed: &Observed, now: Timestamp) -> Status {
 pub(super) fn hindrance(status: &Status) -> Option<String> {
     let ready = status.contract.condition(api::condition_type::READY);
     let told = ready.filter(|ready| ready.reason == HINDERED).map(|ready| ready.message.clone());
-    told.or_else(|| status.verification.message.clone().filter(|_| proof::is_under_way(status)))
+    told.or_else(|| status.verification.message.clone().filter(|_| snapshot_state::is_under_way(status)))
 }
 
 /// It has been taken; unless nobody asked for a proof, that comes next.
-pub(super) fn taken_of(observed: &Observed, words: &Words, mode: VerifyMode, now: Timestamp) -> Status {
-    let said = &words.said;
+pub(super) fn taken_of(observed: &Observed, said: &PgDumpResult, mode: VerifyMode, now: Timestamp) -> Status {
     let skipped = mode == VerifyMode::None;
     let verification = SnapshotVerification {
         phase: Some(if skipped { VerificationPhase::Skipped } else { VerificationPhase::Running }),
         // A proof that was asked for before it could begin is this one.
-        request: proof::request(&observed.snapshot).filter(|_| !skipped),
+        request: jobs::request(&observed.snapshot).filter(|_| !skipped),
         claim_uid: observed.volume.uid().map(str::to_owned).filter(|_| !skipped),
         started_at: second(now).filter(|_| !skipped),
         ..Default::default()
     };
-    let before = &volume::found(observed);
+    let before = &location::found(observed);
     // Files that were there already are as old as they say: a snapshot that has lost its status does not become the newest.
     let earlier = said.completed_at.filter(|_| said.reused).and_then(|at| Timestamp::from_second(at).ok());
     let status = Status {
@@ -150,16 +161,16 @@ pub(super) fn taken_of(observed: &Observed, words: &Words, mode: VerifyMode, now
         size: said.bytes.map(for_people),
         sha256: said.sha256.clone(),
         database_names: said.database_names.clone(),
-        not_covered: said.not_covered.iter().take(NOT_COVERED).map(|of| brief::message(of.clone())).collect(),
+        not_covered: said.not_covered.iter().take(NOT_COVERED).map(|of| message::message(of.clone())).collect(),
         engine_version: said.engine_version.clone(),
         completed_at: earlier.or_else(|| second(now)),
-        volume: volume::measured(observed, words, now),
+        volume: location::measured(observed, &said.volume, now),
         job: (!skipped).then(|| jobs::verify_name(&observed.snapshot)),
         verification,
         ..before.clone()
     };
     if skipped {
-        let message = format!("{}; it was not to be verified", taken(&status));
+        let message = format!("{}; its verification is disabled", taken(&status));
         let status = Status { phase: Some(SnapshotPhase::Ready), ..status };
         return with(status, &Summary::Ready, SampleDBSnapshotReason::BackupCompleted, message, now);
     }
@@ -178,14 +189,14 @@ pub(super) fn kept(observed: &Observed, alone: &Alone<'_>, now: Timestamp) -> St
     let status = observed.snapshot.status.clone();
     let Some((reason, how)) = good(&status) else { return status };
     let why = retention::sentence(&observed.snapshot, alone);
-    with(status, &Summary::Ready, reason, format!("{how}; its time is over, but {why}"), now)
+    with(status, &Summary::Ready, reason, format!("{how}; expired, but {why}"), now)
 }
 
 /// Its time is over, but new databases are being filled from it. One that is not Ready says why instead.
 pub(super) fn read(observed: &Observed, now: Timestamp) -> Status {
     let status = observed.snapshot.status.clone();
     let Some((reason, how)) = good(&status) else { return status };
-    let message = format!("{how}; its time is over, but {}", readers(observed));
+    let message = format!("{how}; expired, but {}", readers(observed));
     with(status, &Summary::Ready, reason, message, now)
 }
 
@@ -224,18 +235,18 @@ pub(super) fn proved(status: &Status) -> String {
 }
 
 /// It stood the proof.
-pub(super) fn verified(observed: &Observed, words: &Words, now: Timestamp) -> Status {
+pub(super) fn verified(observed: &Observed, found: &PgVerifyResult, now: Timestamp) -> Status {
     let before = observed.snapshot.status.clone();
     let verification = SnapshotVerification {
         phase: Some(VerificationPhase::Passed),
-        tables: words.said.tables,
-        rows: words.said.rows,
+        tables: found.tables,
+        rows: found.rows,
         message: None,
         ..ended(&before, now)
     };
-    let volume = volume::measured(observed, words, now);
+    let volume = location::measured(observed, &found.volume, now);
     let status = Status { phase: Some(SnapshotPhase::Ready), job: None, error: None, volume, verification, ..before };
-    let status = volume::with_files(status);
+    let status = location::with_files(status);
     let message = proved(&status);
     with(status, &Summary::Ready, SampleDBSnapshotReason::BackupVerified, message, now)
 }
@@ -246,7 +257,7 @@ fn ended(before: &Status, now: Timestamp) -> SnapshotVerification {
     SnapshotVerification { at: second(now), seconds, ..was }
 }
 
-/// It did not stand the proof, or that could not be carried out.
+/// It failed verification, or that could not be carried out.
 pub(super) fn unproved(
     observed: &Observed,
     phase: SnapshotPhase,
@@ -274,5 +285,5 @@ pub(super) fn failed(observed: &Observed, message: String, now: Timestamp) -> St
 /// Its time is over.
 pub(super) fn expired(observed: &Observed, now: Timestamp) -> Status {
     let status = Status { phase: Some(SnapshotPhase::Expired), ..observed.snapshot.status.clone() };
-    with(status, &Summary::Reconciling, SampleDBSnapshotReason::Expired, "its time is over: it is being removed", now)
+    with(status, &Summary::Reconciling, SampleDBSnapshotReason::Expired, "expired; the operator removes it", now)
 }

@@ -5,20 +5,21 @@ use std::sync::Arc;
 use api::ConditionStatus;
 use api::sample_db_snapshot::{SNAPSHOT_FILES, SampleDBSnapshotStatus, SnapshotPhase, VERIFY, VerificationPhase};
 use jiff::Timestamp;
-use runtime::cache::View;
+use runtime::cache::Projection;
 use runtime::plan::Effect;
-use runtime::views::{Job, Pod};
+use runtime::projections::{Job, Pod};
 use serde_json::{Value, json};
 
+use super::effects::SnapshotPlan;
 use super::observed::{Observed, Volume};
-use super::plan::{SnapshotPlan, plan};
+use super::plan::plan;
 use super::record;
-use crate::{SampleDB, Snapshot};
+use crate::operand::kinds::{self, SampleDB, Snapshot};
 
+mod finalizer;
 mod mounts;
-mod proof;
 mod records;
-mod release;
+mod verification;
 mod volume;
 
 fn now() -> Timestamp {
@@ -36,10 +37,10 @@ fn snapshot(name: &str, meta: &Value, spec: &Value, status: &Value) -> Arc<Snaps
     }
     let object = |metadata| json!({ "metadata": metadata, "spec": all, "status": status }).to_string();
     let decoded = Snapshot::decode(&object(metadata.clone())).unwrap();
-    let annotations = &metadata["annotations"][record::RECORD];
+    let annotations = &metadata["annotations"][kinds::RECORD];
     if let Some(Effect::Apply(apply)) = record::keep(&decoded).filter(|_| annotations.is_null()) {
         // [`records`] is about those without.
-        metadata["annotations"][record::RECORD] = apply.body["metadata"]["annotations"][record::RECORD].clone();
+        metadata["annotations"][kinds::RECORD] = apply.body["metadata"]["annotations"][kinds::RECORD].clone();
     }
     Arc::new(Snapshot::decode(&object(metadata)).unwrap())
 }
@@ -67,7 +68,7 @@ fn seen(meta: &Value, spec: &Value, status: &Value) -> Observed {
         jobs: Vec::new(),
         pods: Vec::new(),
         namespace_going: false,
-        dictated_users: false,
+        namespace_assigns_uids: false,
         agent_image: "agent:1".into(),
     }
 }
@@ -127,7 +128,7 @@ fn it_begins_once_there_is_something_to_take_it_of() {
     let waits = plan(&none, now()).status.unwrap();
     assert_eq!((ready(&waits).0, waits.phase), ("SampleDBMissing", Some(SnapshotPhase::Pending)));
     let other = seen(&json!({}), &json!({ "sampleDBUID": "u-0" }), &json!({}));
-    assert!(ready(&plan(&other, now()).status.unwrap()).1.contains("another uid"));
+    assert!(ready(&plan(&other, now()).status.unwrap()).1.contains("different UID"));
 }
 
 #[test]

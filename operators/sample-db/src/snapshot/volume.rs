@@ -1,21 +1,22 @@
-//! The volume with a snapshot's files: somebody may delete its claim, and bring it back from elsewhere. Pure.
+//! Pure: the volume with a snapshot's files: somebody may delete its claim, and bring it back from elsewhere.
 
 use std::time::Duration;
 
 use api::sample_db_snapshot::{
-    SampleDBSnapshotReason, SampleDBSnapshotStatus, SnapshotLocation, SnapshotPhase, SnapshotReason,
-    SnapshotVerification, SnapshotVolume, VERIFY, VerificationPhase,
+    SampleDBSnapshotReason, SampleDBSnapshotStatus, SnapshotPhase, SnapshotReason, SnapshotVerification, VERIFY,
+    VerificationPhase,
 };
 use jiff::Timestamp;
-use runtime::cache::View;
-use runtime::plan::conditions::Summary;
-use runtime::plan::{Next, Plan, quantity};
-use runtime::views::{Claim, Job};
+use runtime::cache::Projection;
+use runtime::plan::{Plan, Requeue};
+use runtime::projections::Job;
+use runtime::status::conditions::Summary;
 
+use super::effects::{SnapshotPlan, gone, step, told};
+use super::location::found;
 use super::observed::{Observed, Volume};
-use super::plan::{SnapshotPlan, gone, step, told};
-use super::{proof, status};
-use crate::plan::{Words, inodes_used};
+use super::status;
+use crate::operand::{snapshot_state, time};
 
 /// How often the claim is looked at while nothing happens. No watch tells a snapshot of it.
 const LOOK: Duration = Duration::from_secs(60);
@@ -39,7 +40,7 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Option<SnapshotPlan> 
     snapshot.status.completed_at?;
     if let Some((reason, how)) = trouble(&observed.volume) {
         let status = without_volume(observed, reason, how, now);
-        return Some(Plan { status: Some(status), next: Next::After(LOOK), ..Plan::nothing() });
+        return Some(Plan { status: Some(status), next: Requeue::After(LOOK), ..Plan::nothing() });
     }
     let uid = observed.volume.uid()?;
     let waits = verification.phase == Some(VerificationPhase::Pending);
@@ -55,9 +56,9 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Option<SnapshotPlan> 
     match is_busy(observed) {
         true => {
             let status = to_verify(observed);
-            Some(Plan { status: Some(status), next: Next::After(LOOK), ..Plan::nothing() })
+            Some(Plan { status: Some(status), next: Requeue::After(LOOK), ..Plan::nothing() })
         }
-        false => Some(told(proof::again(observed, now))),
+        false => Some(told(status::again(observed, now))),
     }
 }
 
@@ -98,20 +99,7 @@ fn is_busy(observed: &Observed) -> bool {
     let others = observed.siblings.iter().filter(|other| other.meta.uid != snapshot.meta.uid && !other.meta.deleting);
     others
         .filter(|other| other.status.location.claim == snapshot.status.location.claim)
-        .any(|other| proof::is_under_way(&other.status))
-}
-
-/// Whether it is yet to be seen that its files are on the volume that there is now.
-#[must_use]
-pub(crate) fn is_looked_for(status: &SampleDBSnapshotStatus) -> bool {
-    let verification = &status.verification;
-    match verification.phase {
-        Some(VerificationPhase::Pending) => true,
-        Some(VerificationPhase::Running) => {
-            verification.claim_uid.is_some() && verification.claim_uid != status.location.claim_uid
-        }
-        _ => false,
-    }
+        .any(|other| snapshot_state::is_under_way(&other.status))
 }
 
 /// Its files are not on the volume.
@@ -140,12 +128,6 @@ pub(super) fn unseen(observed: &Observed, why: &str) -> String {
     )
 }
 
-/// The status of one whose files have been read on the volume that there is now.
-pub(super) fn with_files(status: SampleDBSnapshotStatus) -> SampleDBSnapshotStatus {
-    let claim_uid = status.verification.claim_uid.clone().or(status.location.claim_uid);
-    SampleDBSnapshotStatus { location: SnapshotLocation { claim_uid, ..status.location }, ..status }
-}
-
 /// No pod can read its files: it is of no use until there is a claim again.
 pub(super) fn without_volume(
     observed: &Observed,
@@ -162,7 +144,7 @@ pub(super) fn without_volume(
     let since = before.verification.at.filter(|_| before.verification.phase == Some(VerificationPhase::Pending));
     let verification = SnapshotVerification {
         phase: Some(VerificationPhase::Pending),
-        at: since.or_else(|| status::second(now)),
+        at: since.or_else(|| time::second(now)),
         message: Some(message.clone()),
         request: before.verification.request.clone(),
         ..Default::default()
@@ -181,31 +163,4 @@ pub(super) fn to_verify(observed: &Observed) -> SampleDBSnapshotStatus {
         ..before.verification
     };
     SampleDBSnapshotStatus { verification, ..before }
-}
-
-/// As it is, with the uid of the claim that its files are on, if that was not known.
-pub(super) fn found(observed: &Observed) -> SampleDBSnapshotStatus {
-    let before = observed.snapshot.status.clone();
-    let claim_uid = before.location.claim_uid.or_else(|| observed.volume.uid().map(str::to_owned));
-    SampleDBSnapshotStatus { location: SnapshotLocation { claim_uid, ..before.location }, ..before }
-}
-
-/// The capacity of a claim, in bytes.
-pub(super) fn capacity(claim: &Claim) -> Option<i64> {
-    i64::try_from(quantity::whole(claim.capacity.as_deref()?)?).ok()
-}
-
-/// How full the volume is, as its Job reports it; as it was known, where an earlier agent does not.
-pub(super) fn measured(observed: &Observed, words: &Words, now: Timestamp) -> Option<SnapshotVolume> {
-    let said = &words.said;
-    let Some((used_bytes, free_bytes)) = said.used_bytes.zip(said.free_bytes) else {
-        return observed.snapshot.status.volume.clone();
-    };
-    Some(SnapshotVolume {
-        at: status::second(now),
-        used_bytes,
-        free_bytes,
-        inodes_used_percent: said.inodes.zip(said.free_inodes).and_then(inodes_used),
-        capacity_bytes: observed.volume.capacity(),
-    })
 }

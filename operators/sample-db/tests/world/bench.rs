@@ -6,19 +6,18 @@ use std::sync::Arc;
 use api::ReconcileReason;
 use jiff::{SignedDuration, Timestamp};
 use runtime::Error;
-use runtime::cache::{Entry, View as _};
+use runtime::cache::{Entry, Projection as _};
 use runtime::plan::{Apply, Effect, Key, Plan};
+use runtime::projections::{Claim, Pod};
 use runtime::testing::World;
 use runtime::testing::branching::{Answer, Pass};
-use runtime::views::{Claim, Pod};
-use sample_db::plan::{self, DbAct};
+use sample_db::database::{self, DbAct};
 use sample_db::snapshot;
 use sample_db::{SampleDB, Snapshot};
 use serde_json::{Value, json};
 
-use crate::asked::Held;
 use crate::guard::Guard;
-use crate::look::Stores;
+use crate::manager::Manager;
 use crate::site::{Site, is_going};
 
 /// How long a tick takes.
@@ -35,7 +34,7 @@ enum Act {
 /// The world with the operators in it.
 pub struct Bench {
     pub world: World,
-    stores: Stores,
+    pub manager: Manager,
     pub site: Site,
     /// The database that stories are about.
     pub key: Key,
@@ -56,7 +55,7 @@ impl Bench {
     /// A database of that spec, of which the operator knows nothing yet.
     pub fn new(spec: &Value) -> Self {
         let mut world = World::default();
-        let stores = Stores::fed(&mut world);
+        let manager = Manager::fed(&mut world);
         for kind in [Pod::KIND, Claim::KIND, SampleDB::KIND, Snapshot::KIND] {
             world.linger(kind);
         }
@@ -65,7 +64,7 @@ impl Bench {
         let key = Key::new("n", "shop");
         let mut bench = Self {
             world,
-            stores,
+            manager,
             site,
             key: key.clone(),
             guard: Guard::default(),
@@ -83,12 +82,12 @@ impl Bench {
     /// Another world that is as this one is now.
     pub fn fork(&self) -> Self {
         let mut world = self.world.fork();
-        let stores = Stores::fed(&mut world);
+        let manager = self.manager.fork(&mut world);
         world.list();
         world.deliver_all();
         Self {
             world,
-            stores,
+            manager,
             site: self.site.clone(),
             key: self.key.clone(),
             guard: self.guard.clone(),
@@ -124,14 +123,14 @@ impl Bench {
         }
         (self.last, self.died) = (0, false);
         self.world.lifetime = pass.lives;
-        let (databases, snapshots) = self.stores.keys();
+        let (databases, snapshots) = self.manager.keys();
         for key in databases {
-            if let Some(Entry::Object(db)) = self.stores.databases.get(&key).filter(|_| !self.died) {
+            if let Some(Entry::Object(db)) = self.manager.databases.databases.get(&key).filter(|_| !self.died) {
                 self.pass_database(&db, pass.answer);
             }
         }
         for key in snapshots {
-            if let Some(Entry::Object(snapshot)) = self.stores.snapshots.get(&key).filter(|_| !self.died) {
+            if let Some(Entry::Object(snapshot)) = self.manager.snapshots.snapshots.get(&key).filter(|_| !self.died) {
                 self.pass_snapshot(&snapshot);
             }
         }
@@ -143,8 +142,8 @@ impl Bench {
     pub fn round_of_snapshots(&mut self) {
         self.tick();
         self.world.deliver_all();
-        for key in self.stores.keys().1 {
-            if let Some(Entry::Object(snapshot)) = self.stores.snapshots.get(&key) {
+        for key in self.manager.keys().1 {
+            if let Some(Entry::Object(snapshot)) = self.manager.snapshots.snapshots.get(&key) {
                 self.pass_snapshot(&snapshot);
             }
         }
@@ -154,27 +153,31 @@ impl Bench {
     fn end_pass(&mut self) {
         if self.died {
             // The next one begins with a list of everything.
-            self.site.held = Held::default();
+            self.manager.restart(&mut self.site);
             self.world.deliver_all();
         }
         self.site.collect(&mut self.world);
     }
 
     fn pass_database(&mut self, db: &Arc<SampleDB>, answer: Answer) {
-        let observed = self.stores.database(&self.world, &mut self.site, db);
-        let plan = plan::plan(&observed, self.site.now);
+        let observed = match self.manager.observe(&self.world, &mut self.site, db) {
+            Ok(observed) => observed,
+            Err(error) => return self.say(&format!("  {} is not observed: {error}", db.meta.key.name)),
+        };
+        let plan = database::plan(&observed, self.site.now);
         let ready = plan.status.as_ref().and_then(|status| status.contract.condition("Ready").cloned());
         let line = ready.map(|ready| format!("{}: {}", ready.reason, ready.message)).unwrap_or_default();
         let step = plan.status.as_ref().and_then(|status| status.upgrade.step);
-        self.note(&format!("{} {step:?} {line}", db.meta.key.name), &plan.effects, &plan.aside);
-        self.last += plan.effects.len() + plan.aside.len();
+        self.note(&format!("{} {step:?} {line}", db.meta.key.name), &plan.effects, &plan.independent);
+        self.last += plan.effects.len() + plan.independent.len();
         self.guard.before(&self.world, &observed, &plan);
+        Guard::users(&mut self.site, &plan.effects);
         let plan = self.barred(&db.meta, plan, Act::Of);
-        let (site, acts) = (&mut self.site, &mut self.acts);
+        let (site, acts, manager) = (&mut self.site, &mut self.acts, &self.manager);
         let done = self.world.pass_with(&**db, plan, |world, act| match act {
             Act::Of(act) => {
                 *acts += 1;
-                site.act(world, db, &act, answer)
+                site.act(world, manager, db, &act, answer)
             }
             Act::Refused => Err(Error::transient(ReconcileReason::Forbidden, "it is not made any more")),
         });
@@ -183,13 +186,17 @@ impl Bench {
     }
 
     fn pass_snapshot(&mut self, snapshot: &Arc<Snapshot>) {
-        let observed = self.stores.snapshot(&self.world, &self.site, snapshot);
+        let observed = match self.manager.observe_snapshot(&self.world, &mut self.site, snapshot) {
+            Ok(observed) => observed,
+            Err(error) => return self.say(&format!("  {} is not observed: {error}", snapshot.meta.key.name)),
+        };
         let plan = snapshot::plan::plan(&observed, self.site.now);
         let ready = plan.status.as_ref().and_then(|status| status.contract.condition("Ready").cloned());
         let line = ready.map(|ready| format!("{}: {}", ready.reason, ready.message)).unwrap_or_default();
-        self.note(&format!("{} {line}", snapshot.meta.key.name), &plan.effects, &plan.aside);
-        self.last += plan.effects.len() + plan.aside.len();
+        self.note(&format!("{} {line}", snapshot.meta.key.name), &plan.effects, &plan.independent);
+        self.last += plan.effects.len() + plan.independent.len();
         self.guard.see(&self.world, &plan.effects);
+        Guard::users(&mut self.site, &plan.effects);
         let plan = self.barred(&snapshot.meta, plan, |never| match never {});
         let done =
             self.world.pass_with(&**snapshot, plan, |_, _| Err(Error::transient(ReconcileReason::Forbidden, "no")));
@@ -225,9 +232,9 @@ impl Bench {
             Effect::Delete(delete) => Effect::Delete(delete),
             Effect::Act(act) => Effect::Act(of(act)),
         };
-        let Plan { effects, mut aside, events, done, status, next } = plan;
-        aside.retain(|apply: &Apply| !refused(apply.kind, &apply.key, &apply.body));
-        Plan { effects: effects.into_iter().map(bar).collect(), aside, events, done, status, next }
+        let Plan { effects, mut independent, events, done, status, next } = plan;
+        independent.retain(|apply: &Apply| !refused(apply.kind, &apply.key, &apply.body));
+        Plan { effects: effects.into_iter().map(bar).collect(), independent, events, done, status, next }
     }
 
     /// Writes down what a plan says.

@@ -54,7 +54,7 @@ pub fn creations() -> Vec<Story> {
 pub fn backups() -> Vec<Story> {
     let ten = |step| vec![Step::Edit(Edit::Schedule(1)), Step::Calm(5), step];
     let mut kept = ten(Step::Wait(10));
-    for _ in 0..3 {
+    for _ in 0..5 {
         kept.extend([Step::Calm(14), Step::Wait(10)]);
     }
     kept.extend([Step::Edit(Edit::Schedule(0)), Step::Calm(20)]);

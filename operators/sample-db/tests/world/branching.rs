@@ -1,8 +1,8 @@
 //! Stories that branch off wherever something can befall the manager.
 
-use runtime::cache::View as _;
+use runtime::cache::Projection as _;
+use runtime::projections::{Claim, Pod};
 use runtime::testing::branching::{self, Done, Fate, Pass, Stage, Taken};
-use runtime::views::{Claim, Pod};
 use sample_db::{SampleDB, Snapshot};
 use serde_json::Value;
 

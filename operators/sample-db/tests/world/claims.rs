@@ -1,7 +1,7 @@
 //! Somebody deletes the object, its claims and its pods, in every order: nothing goes that is not saved.
 
-use runtime::cache::View as _;
-use runtime::views::Claim;
+use runtime::cache::Projection as _;
+use runtime::projections::Claim;
 use sample_db::SampleDB;
 use serde_json::{Value, json};
 

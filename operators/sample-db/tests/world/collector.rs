@@ -1,9 +1,9 @@
 //! What takes objects away: garbage collection in the foreground, finalizers, and the end of a namespace.
 
-use runtime::cache::View as _;
+use runtime::cache::Projection as _;
 use runtime::plan::{Key, Kind};
+use runtime::projections::{Claim, ConfigMap, Job, Pod, Service, StatefulSet};
 use runtime::testing::{NOW, World};
-use runtime::views::{Claim, ConfigMap, Job, Pod, Service, StatefulSet};
 use sample_db::{SampleDB, Snapshot};
 use serde_json::{Value, json};
 

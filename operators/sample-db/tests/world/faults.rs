@@ -2,10 +2,10 @@
 
 use api::sample_db::ADOPT;
 use jiff::SignedDuration;
-use runtime::cache::View as _;
+use runtime::cache::Projection as _;
 use runtime::plan::{Key, Kind};
+use runtime::projections::{Claim, ConfigMap, Pod, Service};
 use runtime::testing::branching::Pass;
-use runtime::views::{Claim, ConfigMap, Pod, Service};
 use sample_db::{SampleDB, Snapshot};
 use serde_json::{Value, json};
 
@@ -72,6 +72,8 @@ pub enum Step {
     Slot(bool),
     /// The initial SQL is wrong, or another one, which is right.
     Sql { sum: &'static str, right: bool },
+    /// The API server shows objects by name no longer, or again.
+    Blind(bool),
     /// Nothing fails any more.
     Mend,
     /// Somebody deletes the database.
@@ -143,12 +145,10 @@ impl Bench {
             }
             Step::DropSecret(which) => {
                 let names: Vec<String> = self.site.secrets.keys().cloned().collect();
-                if let Some(name) = which.checked_rem(names.len()).map(|which| &names[which]) {
-                    // Of one that goes nobody makes it again, nor of one that is yet to be taken over.
-                    let serves = self.object().is_some_and(|db| !is_going(db)) && !self.site.going;
-                    if serves {
-                        self.site.secrets.remove(name);
-                    }
+                // Of one that goes nobody makes it again, nor of one that is yet to be taken over.
+                let serves = self.object().is_some_and(|db| !is_going(db)) && !self.site.going;
+                if let Some(which) = which.checked_rem(names.len()).filter(|_| serves) {
+                    self.site.secrets.remove(&names[which]);
                 }
             }
             Step::DropChild(which) => {
@@ -171,6 +171,7 @@ impl Bench {
             Step::Corrupt(corrupt) => self.site.faults.corrupts = *corrupt,
             Step::Slot(slot) => self.site.faults.slot = *slot,
             Step::Sql { sum, right } => self.site.sql = ((*sum).to_owned(), *right),
+            Step::Blind(blind) => self.site.faults.blind = *blind,
             Step::Mend => self.site.faults = crate::site::Faults::default(),
             Step::Delete(propagation) => self.delete(*propagation),
             Step::Restore { version } => self.restore(version),

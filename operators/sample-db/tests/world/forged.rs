@@ -1,6 +1,6 @@
 //! Final snapshots that somebody else has made, who may create SampleDBSnapshots and nothing else.
 
-use runtime::cache::View as _;
+use runtime::cache::Projection as _;
 use sample_db::Snapshot;
 use serde_json::json;
 

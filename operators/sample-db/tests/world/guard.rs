@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use api::sample_db::{DeletionPolicy, OnSnapshotFailure, SKIP_FINAL_SNAPSHOT, UNSAVED_DATA};
 use api::sample_db_snapshot::{SnapshotReason, VerificationPhase};
-use runtime::cache::View as _;
+use runtime::cache::Projection as _;
 use runtime::plan::{Effect, Key};
+use runtime::projections::{Claim, Job, Pod};
 use runtime::testing::World;
-use runtime::views::{Claim, Job, Pod};
-use sample_db::plan::{DbAct, DbPlan, Observed, names};
+use sample_db::database::{DbAct, DbPlan, Observed};
+use sample_db::operand::names;
 use sample_db::{SampleDB, Snapshot};
 use serde_json::Value;
 
@@ -65,6 +66,21 @@ impl Guard {
         self.snapshots = world.all(Snapshot::KIND).map(|(key, of)| (key.name.to_string(), of.clone())).collect();
     }
 
+    /// Notes pods with a user of ours where the namespace dictates users, and pods without one where it does not.
+    pub fn users<X>(site: &mut Site, effects: &[Effect<X>]) {
+        for effect in effects {
+            let body = match effect {
+                Effect::Apply(apply) => &apply.body,
+                Effect::Create(create) => &create.body,
+                Effect::Delete(_) | Effect::Act(_) => continue,
+            };
+            let pod = &body["spec"]["template"]["spec"];
+            if pod.is_object() && pod["securityContext"]["runAsUser"].is_number() == site.assigns_uids {
+                site.violation(format!("a pod runs as {}", pod["securityContext"]));
+            }
+        }
+    }
+
     /// Remembers how things were, and judges a plan by itself.
     pub fn before(&mut self, world: &World, observed: &Observed, plan: &DbPlan) {
         self.see(world, &plan.effects);
@@ -75,7 +91,7 @@ impl Guard {
         };
         assert!(plan.effects.iter().filter(disruptive).count() <= 1, "one step at a time: {:?}", plan.effects);
         let rests = observed.db.spec.paused && observed.db.status.upgrade.step.is_none() && !observed.db.meta.deleting;
-        assert!(!rests || plan.effects.is_empty() && plan.aside.is_empty(), "paused: {:?}", plan.effects);
+        assert!(!rests || plan.effects.is_empty() && plan.independent.is_empty(), "paused: {:?}", plan.effects);
         // Clients get in as soon as it is configured.
         let init = names::init_job(&observed.db);
         let configures = |effect: &Effect<DbAct>| matches!(effect, Effect::Create(create) if *create.key.name == *init);

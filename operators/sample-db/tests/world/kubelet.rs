@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use runtime::cache::View as _;
+use runtime::cache::Projection as _;
 use runtime::plan::Key;
+use runtime::projections::{Claim, ConfigMap, Pod};
 use runtime::testing::World;
-use runtime::views::{Claim, ConfigMap, Pod};
 use serde_json::{Value, json};
 
 use crate::data::Data;

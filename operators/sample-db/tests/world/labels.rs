@@ -1,9 +1,9 @@
 //! Labels of the server's pod are edited by hand, or a foreign pod bears its name or its labels.
 
-use runtime::cache::View as _;
+use runtime::cache::Projection as _;
 use runtime::plan::Key;
 use runtime::plan::meta::{INSTANCE, MANAGED_BY, OWNER_KIND, WHOLE};
-use runtime::views::{Claim, Pod, Service};
+use runtime::projections::{Claim, Pod, Service};
 use sample_db::{SampleDB, Snapshot};
 use serde_json::{Value, json};
 

@@ -1,8 +1,8 @@
 //! The object's status goes, or the object itself comes back under another uid: what was latched is found on the volumes, and
 //! no second database is begun.
 
-use runtime::cache::View as _;
-use runtime::views::Claim;
+use runtime::cache::Projection as _;
+use runtime::projections::Claim;
 use sample_db::SampleDB;
 use serde_json::{Value, json};
 

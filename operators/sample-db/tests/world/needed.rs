@@ -1,6 +1,6 @@
 //! What the final snapshot takes besides the volume is deleted together with the object.
 
-use runtime::cache::View as _;
+use runtime::cache::Projection as _;
 use sample_db::Snapshot;
 
 use crate::boundaries::quiet;

@@ -1,8 +1,8 @@
 //! Somebody reads conditions, and does what they ask for.
 
 use api::sample_db::{ACCEPT_FINAL_SNAPSHOT, ADOPT, SKIP_FINAL_SNAPSHOT, SampleDBReason};
-use runtime::cache::View as _;
-use runtime::views::Job;
+use runtime::cache::Projection as _;
+use runtime::projections::Job;
 use sample_db::{SampleDB, Snapshot};
 use serde_json::{Value, json};
 

@@ -1,9 +1,9 @@
 //! Pods as kubelets see them, and what they tell of them.
 
-use runtime::cache::View as _;
+use runtime::cache::Projection as _;
 use runtime::plan::Key;
+use runtime::projections::Pod;
 use runtime::testing::World;
-use runtime::views::Pod;
 use serde_json::{Value, json};
 
 use crate::site::{is_going, text};

@@ -9,8 +9,9 @@ use crate::faults::Step;
 use crate::schedule::{end, spec, steps};
 
 /// Lets all of it happen, then has the world come to rest.
-fn run(spec: &Value, steps: &[Step]) -> Result<(), TestCaseError> {
+fn run(spec: &Value, assigns_uids: bool, steps: &[Step]) -> Result<(), TestCaseError> {
     let mut bench = Bench::new(spec);
+    bench.site.assigns_uids = assigns_uids;
     let done = steps.iter().try_for_each(|step| {
         bench.take(step);
         bench.innocent()
@@ -26,13 +27,13 @@ proptest! {
     #![proptest_config(seed::properties!(CASES))]
 
     #[test]
-    fn all_becomes_as_asked_and_nothing_is_lost(spec in spec(), steps in steps()) {
-        run(&spec, &steps)?;
+    fn all_becomes_as_asked_and_nothing_is_lost(spec in spec(), assigns_uids: bool, steps in steps()) {
+        run(&spec, assigns_uids, &steps)?;
     }
 
     #[test]
-    fn whatever_is_deleted_is_saved_and_goes(spec in spec(), steps in steps(), end in end()) {
-        run(&spec, &[steps, end].concat())?;
+    fn whatever_is_deleted_is_saved_and_goes(spec in spec(), assigns_uids: bool, steps in steps(), end in end()) {
+        run(&spec, assigns_uids, &[steps, end].concat())?;
     }
 }
 

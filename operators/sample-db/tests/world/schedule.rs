@@ -70,6 +70,7 @@ fn fault() -> impl Strategy<Value = Step> {
         1 => any::<bool>().prop_map(Step::Corrupt),
         1 => any::<bool>().prop_map(Step::Slot),
         1 => prop_oneof![Just(("two", true)), Just(("three", false))].prop_map(|(sum, right)| Step::Sql { sum, right }),
+        1 => any::<bool>().prop_map(Step::Blind),
         3 => Just(Step::Mend),
         1 => (1..12_u8).prop_map(Step::Wait),
     ]

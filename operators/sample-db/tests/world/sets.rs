@@ -1,10 +1,10 @@
 //! The StatefulSet controller, and what keeps claims and Jobs.
 
 use jiff::SignedDuration;
-use runtime::cache::View as _;
+use runtime::cache::Projection as _;
 use runtime::plan::Key;
+use runtime::projections::{Claim, Job, Pod, StatefulSet};
 use runtime::testing::World;
-use runtime::views::{Claim, Job, Pod, StatefulSet};
 use serde_json::{Value, json};
 
 use crate::guard::judge_end;

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
-use runtime::cache::View as _;
+use runtime::cache::Projection as _;
 use runtime::plan::Key;
+use runtime::projections::{Claim, Job, Pod};
 use runtime::testing::branching::Pass;
-use runtime::views::{Claim, Job, Pod};
 use sample_db::{SampleDB, Snapshot};
 use serde_json::{Value, json};
 

@@ -1,18 +1,20 @@
 //! All that is not an object of the API's: volumes, Secrets, pods' lives, and what goes wrong.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 use jiff::Timestamp;
+use k8s_openapi::ByteString;
 use runtime::plan::Key;
+use runtime::projections::{Claim, Pod, Service};
 use runtime::testing::World;
-use runtime::views::{Claim, Pod, Service};
-use serde_json::Value;
+use sample_db::REMADE;
+use serde_json::{Value, json};
 
 use crate::asked::Held;
 use crate::data::{Disks, Rows};
+use crate::guard::OWNER_UID;
 use crate::kubelet::Life;
-use runtime::cache::View as _;
+use runtime::cache::Projection as _;
 
 /// A Secret: read by name only, so no store has it.
 #[derive(Clone, Debug)]
@@ -22,6 +24,19 @@ pub struct Secret {
     pub password: String,
     /// When it was made again for data that are older.
     pub remade: Option<String>,
+    /// What else stands in it.
+    pub entries: BTreeMap<String, String>,
+}
+
+impl Secret {
+    /// As the API server has it.
+    pub fn object(&self, key: &Key) -> Value {
+        let data: BTreeMap<&String, ByteString> =
+            self.entries.iter().map(|(name, value)| (name, ByteString(value.clone().into_bytes()))).collect();
+        json!({ "metadata": { "namespace": &*key.namespace, "name": &*key.name,
+            "labels": self.owner.as_ref().map(|owner| BTreeMap::from([(OWNER_UID, owner)])),
+            "annotations": self.remade.as_ref().map(|at| BTreeMap::from([(REMADE, at)])) }, "data": data })
+    }
 }
 
 /// What goes wrong.
@@ -41,6 +56,8 @@ pub struct Faults {
     pub nowhere: Option<&'static str>,
     /// Whether what is written as a snapshot is not what was read.
     pub corrupts: bool,
+    /// Whether the API server shows nothing by name.
+    pub blind: bool,
     /// Whether servers have a replication slot, which no snapshot contains.
     pub slot: bool,
 }
@@ -65,6 +82,8 @@ pub struct Site {
     /// Files that a Job has tried in vain to remove: nobody waits for that.
     pub left: BTreeSet<String>,
     pub violations: Vec<String>,
+    /// Whether the namespace dictates the users that pods run as.
+    pub assigns_uids: bool,
     /// Whether the namespace is being deleted.
     pub going: bool,
     /// Whether nobody writes.
@@ -96,12 +115,6 @@ impl Site {
         let pod = world.get(Pod::KIND, &db.sibling(&pod))?;
         let uid = text(&pod["metadata"]["uid"]);
         self.lives.get(&uid).filter(|life| life.server.is_some() && life.stopped.is_none()).map(|_| uid)
-    }
-
-    /// For how long the server in a pod has not answered.
-    pub fn silent_for(&self, pod: &str) -> Option<Duration> {
-        let stopped = self.lives.get(pod)?.stopped?;
-        Some(self.now.duration_since(stopped).unsigned_abs())
     }
 
     /// The claim that a server's data are on: its uid.

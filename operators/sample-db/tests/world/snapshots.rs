@@ -1,8 +1,8 @@
 //! What is known of snapshots goes: their volume, or their status.
 
-use runtime::cache::View as _;
+use runtime::cache::Projection as _;
+use runtime::projections::{Claim, Job};
 use runtime::testing::branching::Pass;
-use runtime::views::{Claim, Job};
 use sample_db::Snapshot;
 use serde_json::{Value, json};
 

@@ -3,8 +3,8 @@
 use runtime::testing::branching::{Answer, Pass};
 use serde_json::{Value, json};
 
-use runtime::cache::View as _;
-use runtime::views::{Claim, Job, Pod};
+use runtime::cache::Projection as _;
+use runtime::projections::{Claim, Job, Pod};
 use sample_db::{SampleDB, Snapshot};
 
 use crate::bench::Bench;

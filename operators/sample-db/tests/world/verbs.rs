@@ -1,9 +1,9 @@
 //! The agent's verbs, a stage a tick: whatever is killed stops between two of them.
 
-use runtime::cache::View as _;
+use runtime::cache::Projection as _;
 use runtime::plan::Key;
+use runtime::projections::{ConfigMap, Service};
 use runtime::testing::World;
-use runtime::views::{ConfigMap, Service};
 use serde_json::json;
 
 use crate::data::{Data, File};

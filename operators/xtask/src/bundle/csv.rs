@@ -107,11 +107,11 @@ fn install(parts: &Parts<'_>) -> Result<Value, String> {
 /// The CRDs as the base tells of them, with descriptors; each of ours once, and no other.
 fn owned(base: &Value, crds: &[Value]) -> Result<Vec<Value>, String> {
     let told = base.pointer("/spec/customresourcedefinitions/owned").and_then(Value::as_array);
-    let told = told.ok_or("the base tells of no CRDs")?;
+    let told = told.ok_or("the base names no CRDs")?;
     for one in told {
         let name = text(one, "/name");
         if !crds.iter().any(|crd| text(crd, "/metadata/name") == name) {
-            return Err(format!("the base tells of {name}, which is no CRD of ours"));
+            return Err(format!("the base names {name}, which is no CRD of this project"));
         }
     }
     crds.iter().map(|crd| complete(told, crd)).collect::<Result<Vec<_>, _>>().map(|all| all.concat())

@@ -45,7 +45,9 @@ impl Documents {
                     sorted.beside.push(document);
                 }
                 "ClusterRole" | "ConfigMap" | "Service" => {
-                    return Err(format!("{kind} {name} could be anybody's: its name must begin with {package}"));
+                    return Err(format!(
+                        "{kind} {name} may conflict with other packages: its name must start with {package}"
+                    ));
                 }
                 _ => return Err(format!("{kind} {name} has no place in a bundle, or is there twice")),
             }
@@ -149,7 +151,7 @@ mod tests {
         };
         assert!(with(json!({"kind": "NetworkPolicy", "metadata": {"name": "p-net"}})).contains("NetworkPolicy p-net"));
         assert!(with(json!({"kind": "Deployment", "metadata": {"name": "two"}})).contains("twice"));
-        assert!(with(json!({"kind": "Service", "metadata": {"name": "metrics"}})).contains("begin with p"));
+        assert!(with(json!({"kind": "Service", "metadata": {"name": "metrics"}})).contains("must start with p"));
         assert!(Documents::sort(Vec::new(), "p").unwrap_err().contains("no Deployment"));
     }
 }

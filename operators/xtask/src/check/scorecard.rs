@@ -108,7 +108,7 @@ fn of_owned(bundle: &Contents, owned: &Value, examples: &[Value]) -> Vec<Finding
     }
     let top = schema["properties"].as_object().into_iter().flatten().map(|(name, _)| name);
     for name in top.filter(|name| !["apiVersion", "kind", "metadata", "spec", "status"].contains(&name.as_str())) {
-        let message = format!("{kind}.{name} stands beside spec and status, of which alone there are descriptors");
+        let message = format!("{kind}.{name} is outside spec and status, and only those have descriptors");
         found.push(Finding::warning("scorecard/olm-spec-descriptors", message));
     }
     found

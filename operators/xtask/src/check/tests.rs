@@ -181,7 +181,7 @@ fn scorecards_tests_are_held_and_more() {
     told(
         &set(CRD, &format!("{properties}/text"), json!({})),
         "scorecard/olm-spec-descriptors",
-        "App.text stands beside",
+        "App.text is outside spec and status",
     );
     told(&set(CRD, "/spec/versions/0/name", json!("v2")), "scorecard/olm-crds-have-validation", "App v1 has no schema");
 }

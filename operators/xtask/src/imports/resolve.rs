@@ -7,11 +7,14 @@ use std::path::{Path, PathBuf};
 use super::file::{File, Names};
 use super::graph::{self, Edges};
 
+pub(super) mod files;
+
+
 /// Maximum number of re-exports between an import and its item; more of them form a ring.
 const MOST_HOPS: usize = 16;
 
 /// The modules of a crate that have files of their own, by their names from the top.
-pub(super) struct Crate {
+pub(crate) struct Crate {
     folder: PathBuf,
     modules: BTreeMap<Names, Module>,
 }
@@ -29,7 +32,7 @@ impl Crate {
     ///
     /// # Errors
     /// Which file is missing or is no Rust.
-    pub(super) fn read(top: &Path, read: Read<'_>) -> Result<Self, String> {
+    pub(crate) fn read(top: &Path, read: Read<'_>) -> Result<Self, String> {
         let folder = top.parent().unwrap_or(Path::new("")).to_owned();
         let mut all = Self { folder: folder.clone(), modules: BTreeMap::new() };
         all.load(vec![top.to_owned()], &folder, Names::new(), read)?;
@@ -104,17 +107,31 @@ impl Crate {
         found.or_else(|| is_anchored.then_some(at))
     }
 
-    fn describe(&self, cycle: &[Names], edges: &Edges<Names, String>) -> String {
+    /// The imports from modules below one at the top of the crate, or from itself, into those below another one.
+    pub(super) fn imports(&self, from: &str, to: &str) -> Vec<String> {
+        let is_below = |module: &Names, top: &str| module.first().is_some_and(|first| first == top);
+        let edges = self.edges();
+        let importing = edges.iter().filter(|(module, _)| is_below(module, from));
+        let imports = importing.flat_map(|(module, to)| to.iter().map(move |(other, path)| (module, other, path)));
+        imports.filter(|(_, other, _)| is_below(other, to)).map(|(from, to, path)| self.line(from, to, path)).collect()
+    }
+
+    /// An import, in words.
+    fn line(&self, from: &Names, to: &Names, path: &str) -> String {
         let name = |module: &Names| {
             let path = self.modules.get(module).map_or(Path::new(""), |module| &*module.path);
             path.strip_prefix(&self.folder).unwrap_or(path).display().to_string()
         };
+        format!("{} -> {} ({path})", name(from), name(to))
+    }
+
+    fn describe(&self, cycle: &[Names], edges: &Edges<Names, String>) -> String {
         let mut text = format!("{} files import each other:", cycle.len());
         let within = edges.iter().filter(|(from, _)| cycle.contains(from));
         for (from, to) in within.flat_map(|(from, to)| to.iter().map(move |to| (from, to))) {
             if cycle.contains(to.0) {
                 // Writing to a String cannot fail.
-                let _ = write!(text, "\n  {} -> {} ({})", name(from), name(to.0), to.1);
+                let _ = write!(text, "\n  {}", self.line(from, to.0, to.1));
             }
         }
         text

@@ -4,8 +4,12 @@ use super::*;
 
 /// The cycles of a crate of these files, which are given by their paths.
 fn cycles_of(files: &[(&str, &str)]) -> Vec<String> {
+    crate_of(files).cycles()
+}
+
+fn crate_of(files: &[(&str, &str)]) -> Crate {
     let text = |path: &Path| files.iter().find(|(name, _)| path == Path::new(name)).map(|(_, text)| (*text).to_owned());
-    Crate::read(Path::new("lib.rs"), &text).unwrap().cycles()
+    Crate::read(Path::new("lib.rs"), &text).unwrap()
 }
 
 #[track_caller]
@@ -111,11 +115,27 @@ fn a_file_that_is_missing_or_no_rust_is_told() {
 }
 
 #[test]
-fn a_crate_that_has_no_cycle_any_more_is_told() {
-    let cycle = || vec!["2 files import each other:".to_owned()];
-    assert!(judge("sample", cycle()).iter().all(|told| told.starts_with("operators/sample: 2 files")));
-    assert!(judge("sample", Vec::new()).is_empty());
-    assert!(judge(CYCLIC[0], cycle()).is_empty());
-    assert!(judge(CYCLIC[0], Vec::new()).iter().all(|told| told.contains("remove it from CYCLIC")));
-    assert_eq!((judge("sample", cycle()).len(), judge(CYCLIC[0], Vec::new()).len()), (1, 1));
+fn imports_against_the_layers_of_a_crate_are_found() {
+    let files = [
+        ("lib.rs", "pub mod database; pub mod operand; pub mod snapshot; pub use snapshot::Snapshot;"),
+        ("database.rs", "mod backup;"),
+        ("database/backup.rs", "fn backup(_: &crate::Snapshot, _: &crate::operand::Name) {}"),
+        ("snapshot.rs", "pub struct Snapshot(super::operand::Name);"),
+        ("operand.rs", "pub struct Name;"),
+    ];
+    let all = crate_of(&files);
+    let found = "database must not import snapshot: database/backup.rs -> snapshot.rs (crate::Snapshot)";
+    assert_eq!(layers::violations("sample-db", &all), [found]);
+    assert!(layers::violations("sample", &all).is_empty(), "these are layers of another crate");
+}
+
+#[test]
+fn a_plan_that_imports_status_is_found_in_any_crate() {
+    let files = [
+        ("lib.rs", "mod plan; mod status;"),
+        ("plan.rs", "use crate::status::Status; fn plan(_: Status) {}"),
+        ("status.rs", "pub struct Status;"),
+    ];
+    let found = layers::violations("sample", &crate_of(&files));
+    assert_eq!(found, ["plan must not import status: plan.rs -> status.rs (crate::status::Status)"]);
 }

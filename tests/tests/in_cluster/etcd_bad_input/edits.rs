@@ -20,12 +20,12 @@ async fn volumes_and_names_of_members_stay_through_edits() {
         json!({ "pod": { "persistentVolumeClaimSpec": { "resources": { "requests": { "storage": "1Gi" } } } } });
     let domain = |domain: &str| json!({ "pod": { "ClusterDomain": domain } });
     let plain = json!({});
-    let class = Some("cannot be changed, named later or taken away: members keep their volumes; make a new cluster");
+    let class = Some("cannot be changed, added or removed: members keep their volumes; create a new cluster");
     let ephemeral = Some("spec.storage.ephemeral cannot be changed: members would lose their data");
     let fixed = Some("accessModes, volumeName and selector of pod.persistentVolumeClaimSpec cannot be changed");
-    let claim_stays = Some("spec.pod.persistentVolumeClaimSpec cannot be taken away, unless spec.storage.size takes");
+    let claim_stays = Some("spec.pod.persistentVolumeClaimSpec cannot be removed, unless spec.storage.size replaces");
     let claim_comes = Some("spec.pod.persistentVolumeClaimSpec cannot be added later");
-    let named = Some("spec.pod.ClusterDomain cannot be changed: members are known by their names");
+    let named = Some("spec.pod.ClusterDomain cannot be changed: members are identified by their DNS names");
     let bytes = Some("storage.size must be a quantity of bytes from 1 to 1Pi");
     edited(
         "etcd-edits",
@@ -135,13 +135,10 @@ async fn an_edit_of_an_etcd_cluster_is_judged_as_a_create_is() {
     ns.apply(&manifest("web", "{size: 3, version: 3.6.16, paused: true}")).await;
     for (patch, sentence) in [
         (json!({ "spec": { "size": 8 } }), "less than or equal to 7"),
-        (json!({ "spec": { "version": "latest" } }), "version must be a version of etcd in full"),
-        (json!({ "spec": { "options": { "data-dir": "/tmp" } } }), "options takes auto-compaction-mode"),
-        (
-            json!({ "spec": { "pod": { "etcdEnv": [{ "name": "ETCD_NAME", "value": "x" }] } } }),
-            "leave this variable out",
-        ),
-        (json!({ "spec": { "pod": { "labels": { "app": "web" } } } }), "choose other keys"),
+        (json!({ "spec": { "version": "latest" } }), "version must be a full etcd version"),
+        (json!({ "spec": { "options": { "data-dir": "/tmp" } } }), "options must be among auto-compaction-mode"),
+        (json!({ "spec": { "pod": { "etcdEnv": [{ "name": "ETCD_NAME", "value": "x" }] } } }), "omit this variable"),
+        (json!({ "spec": { "pod": { "labels": { "app": "web" } } } }), "use other keys"),
     ] {
         let said = ns.kubectl(&["patch", "etcd/web", "--type=merge", "--patch", &patch.to_string()]).await.refused();
         assert!(said.contains(sentence), "{patch}: {said}");

@@ -34,7 +34,7 @@ async fn sizes_versions_and_repositories_out_of_bounds_are_refused() {
         "3.6.99999999999999999999",
     ];
     cases.extend(wrong.iter().map(|version| {
-        let sentence: &[&str] = &["spec.version", "version must be a version of etcd in full, such as 3.6.16, v3.6.16"];
+        let sentence: &[&str] = &["spec.version", "version must be a full etcd version, such as 3.6.16, v3.6.16"];
         (json!({ "version": version }), sentence)
     }));
     let wrong = [
@@ -81,7 +81,8 @@ async fn what_would_break_membership_is_refused() {
         "",
     ];
     cases.extend(options.iter().map(|option| {
-        let sentence: &[&str] = &["spec.options", "options takes auto-compaction-mode", "are the operator's own"];
+        let sentence: &[&str] =
+            &["spec.options", "options must be among auto-compaction-mode", "are reserved for the operator"];
         (json!({ "options": { *option: "true" } }), sentence)
     }));
     let variables = [
@@ -124,18 +125,18 @@ async fn what_would_break_membership_is_refused() {
     let by_reference = json!({ "name": "ETCD_NAME", "valueFrom": { "fieldRef": { "fieldPath": "metadata.name" } } });
     cases.extend(by_value.chain([by_reference]).map(|variable| {
         let sentence: &[&str] =
-            &["spec.pod.etcdEnv[1].name", "leave this variable out of pod.etcdEnv, it would break membership or data"];
+            &["spec.pod.etcdEnv[1].name", "omit this variable from pod.etcdEnv: it would break membership or data"];
         (json!({ "pod": { "etcdEnv": [{ "name": "ETCD_LOG_LEVEL", "value": "warn" }, variable] } }), sentence)
     }));
     let log_level = json!({ "etcdEnv": [{ "name": "ETCD_LOG_LEVEL", "value": "warn" }] });
     let quota = json!({ "etcdEnv": [{ "name": "ETCD_QUOTA_BACKEND_BYTES", "value": "1000000000" }] });
     cases.extend([
-        (json!({ "options": { "log-level": "warn" }, "pod": log_level }), &["given twice", "give it once"] as &[&str]),
-        (json!({ "quota": "1Gi", "pod": quota }), &["given twice", "give it once"]),
-        (json!({ "options": { "log-level": "" } }), &["an option's value must be 1 to 256 characters without blanks"]),
+        (json!({ "options": { "log-level": "warn" }, "pod": log_level }), &["set twice", "set it once"] as &[&str]),
+        (json!({ "quota": "1Gi", "pod": quota }), &["set twice", "set it once"]),
+        (json!({ "options": { "log-level": "" } }), &["an option's value must be 1 to 256 characters without spaces"]),
         (
             json!({ "options": { "log-level": "a b" } }),
-            &["an option's value must be 1 to 256 characters without blanks"],
+            &["an option's value must be 1 to 256 characters without spaces"],
         ),
         (json!({ "options": { "log-level": "a".repeat(257) } }), &["spec.options.log-level", "256"]),
         (json!({ "options": { "snapshot-count": 10000 } }), &["spec.options.snapshot-count", "string"]),
@@ -167,16 +168,16 @@ async fn what_is_the_operators_own_is_refused() {
         "app.kubernetes.io/managed-by",
     ];
     cases.extend(reserved.iter().map(|key| {
-        let sentence: &[&str] = &["spec.pod.labels", "are the operator's own: choose other keys"];
+        let sentence: &[&str] = &["spec.pod.labels", "are reserved for the operator: use other keys"];
         (json!({ "pod": { "labels": { *key: "x" } } }), sentence)
     }));
     cases.extend(["etcd.version", "multi-operator.example.com/x"].iter().map(|key| {
-        let sentence: &[&str] = &["spec.pod.annotations", "are the operator's own: choose other keys"];
+        let sentence: &[&str] = &["spec.pod.annotations", "are reserved for the operator: use other keys"];
         (json!({ "pod": { "annotations": { *key: "x" } } }), sentence)
     }));
-    let labels: &[&str] = &["must be labels as Kubernetes has them"];
+    let labels: &[&str] = &["must be valid Kubernetes labels"];
     let pair: &[&str] =
-        &["TLS.static.member.serverSecret and TLS.static.operatorSecret go together", "give both or neither"];
+        &["TLS.static.member.serverSecret and TLS.static.operatorSecret belong together", "set both or neither"];
     cases.extend([
         (json!({ "pod": { "labels": { "a b": "x" } } }), labels),
         (json!({ "pod": { "labels": { "": "x" } } }), labels),
@@ -186,7 +187,7 @@ async fn what_is_the_operators_own_is_refused() {
         (json!({ "pod": { "nodeSelector": { "a/b/c": "x" } } }), labels),
         (
             json!({ "pod": { "annotations": { "a b": "x" } } }),
-            &["pod.annotations must have keys as Kubernetes has them"],
+            &["pod.annotations must have valid Kubernetes annotation keys"],
         ),
         (json!({ "TLS": { "static": { "member": { "serverSecret": "server" } } } }), pair),
         (json!({ "TLS": { "static": { "operatorSecret": "client" } } }), pair),
@@ -194,16 +195,16 @@ async fn what_is_the_operators_own_is_refused() {
         (json!({ "TLS": { "static": { "member": { "serverSecret": "" }, "operatorSecret": "client" } } }), pair),
         (
             json!({ "pod": { "ClusterDomain": "cluster.local" } }),
-            &["a domain with its leading dot, such as .cluster.local"],
+            &["a domain with a leading dot, such as .cluster.local"],
         ),
-        (json!({ "pod": { "ClusterDomain": ".cluster.local." } }), &["a domain with its leading dot"]),
+        (json!({ "pod": { "ClusterDomain": ".cluster.local." } }), &["a domain with a leading dot"]),
         (
             json!({ "pod": { "DNSTimeoutInSecond": -1 } }),
             &["spec.pod.DNSTimeoutInSecond", "greater than or equal to 0"],
         ),
         (
             json!({ "pod": { "resources": { "requests": { "cpu": 2 }, "limits": { "cpu": "1500m" } } } }),
-            &["resources.requests must not be above resources.limits"],
+            &["a request in resources.requests must not exceed its limit"],
         ),
         (
             json!({ "pod": { "resources": { "requests": { "memory": "much" } } } }),
@@ -231,7 +232,7 @@ async fn storage_that_could_not_be_is_refused() {
                     "accessModes": ["ReadWriteOnce"],
                     "resources": { "requests": { "storage": quantity } },
                 } } }),
-                &["pod.persistentVolumeClaimSpec must ask for storage: set resources.requests.storage"],
+                &["pod.persistentVolumeClaimSpec must request storage: set resources.requests.storage"],
             ),
         ]);
     }
@@ -248,9 +249,9 @@ async fn storage_that_could_not_be_is_refused() {
         }
         json!({ "pod": { "persistentVolumeClaimSpec": claim } })
     };
-    let asks: &[&str] = &["pod.persistentVolumeClaimSpec must ask for storage: set resources.requests.storage"];
-    let writes: &[&str] = &["must allow writing: set accessModes to [ReadWriteOnce]"];
-    let empty: &[&str] = &["must leave dataSource and dataSourceRef out", "the same foreign data"];
+    let asks: &[&str] = &["pod.persistentVolumeClaimSpec must request storage: set resources.requests.storage"];
+    let writes: &[&str] = &["must be writable: set accessModes to [ReadWriteOnce]"];
+    let empty: &[&str] = &["must omit dataSource and dataSourceRef", "the same data instead of its own"];
     let none: &[&str] = &["storage.ephemeral means that there is no volume"];
     let both = json!({ "storage": { "size": "1Gi" }, "pod": claim(json!({}))["pod"] });
     cases.extend([
@@ -259,14 +260,14 @@ async fn storage_that_could_not_be_is_refused() {
         (claim(json!({ "resources": { "requests": { "cpu": "1" } } })), asks),
         (claim(json!({ "accessModes": [] })), writes),
         (claim(json!({ "accessModes": ["ReadOnlyMany"] })), writes),
-        (claim(json!({ "volumeMode": "Block" })), &["must ask for a file system: leave volumeMode out"]),
+        (claim(json!({ "volumeMode": "Block" })), &["must request a file system: omit volumeMode"]),
         (claim(json!({ "dataSource": { "kind": "PersistentVolumeClaim", "name": "other" } })), empty),
         (claim(json!({ "dataSourceRef": { "kind": "VolumeSnapshot", "name": "other" } })), empty),
         (json!({ "storage": { "ephemeral": true, "size": "1Gi" } }), none),
         (json!({ "storage": { "ephemeral": true, "storageClassName": "standard" } }), none),
         (json!({ "storage": { "onDelete": "Keep" } }), &["spec.storage.onDelete", "\"Retain\", \"Delete\""]),
         (json!({ "storage": { "storageClassName": "" } }), &["spec.storage.storageClassName"]),
-        (both, &["both say what volumes to make: give one of them"]),
+        (both, &["both define the volumes: set one of them"]),
     ]);
     refused("etcd-storage", &cases).await;
 }

@@ -10,9 +10,8 @@ async fn volumes_stay_through_edits() {
     let backup = |storage: Value| json!({ "backup": { "storage": storage } });
     let plain = json!({});
     let bytes = Some("storage.size must be a quantity of bytes from 64Mi to 1Pi");
-    let class =
-        Some("storage.storageClassName cannot be changed, named later or taken away: the database keeps its volume");
-    let backup_class = Some("backup.storage.storageClassName cannot be changed, named later or taken away");
+    let class = Some("storage.storageClassName cannot be changed, added or removed: the database keeps its volume");
+    let backup_class = Some("backup.storage.storageClassName cannot be changed, added or removed");
     let size = |size: &str| json!({ "size": size });
     let named = |class: &str| json!({ "storageClassName": class });
     let claim = json!({ "existingClaim": "mine" });
@@ -60,8 +59,10 @@ async fn what_a_database_was_made_of_stays_through_edits() {
     let database = |name: &str| json!({ "bootstrap": { "database": name } });
     let from = |from: Value| json!({ "bootstrap": { "fromSnapshot": from } });
     let plain = json!({});
-    let made = Some("bootstrap.database cannot be changed (unset, it is app): it was made when the SampleDB was");
-    let filled = Some("bootstrap.fromSnapshot cannot be changed, added or taken away: a database is filled once");
+    let made = Some(
+        "bootstrap.database cannot be changed (default: app): the operator created the database with the SampleDB",
+    );
+    let filled = Some("bootstrap.fromSnapshot cannot be changed, added or removed: a database is filled once");
     let first = json!({ "ofSampleDB": "old", "before": "2026-01-31T06:00:00Z" });
     let second = json!({ "ofSampleDB": "old", "before": "2026-01-31T06:00:01Z" });
     edited(
@@ -111,7 +112,7 @@ async fn all_else_may_be_edited() {
             (plain.clone(), json!({ "deletion": { "policy": "Delete" } }), None),
             (plain.clone(), json!({ "resources": { "requests": { "cpu": "250m" } } }), None),
             (plain.clone(), json!({ "replicas": 1 }), None),
-            (plain, json!({ "replicas": 2 }), Some("replicas other than 1 are not built yet")),
+            (plain, json!({ "replicas": 2 }), Some("replicas other than 1 are not supported yet")),
         ],
     )
     .await;
@@ -125,7 +126,7 @@ async fn snapshots_stay_as_they_are_but_for_how_long_they_are_kept() {
         spec
     };
     let plain = json!({ "sampleDB": "web" });
-    let fixed = Some("a SampleDBSnapshot cannot be changed, but for spec.retainUntil: make a new one");
+    let fixed = Some("a SampleDBSnapshot cannot be changed except for spec.retainUntil: create a new one");
     let mut cases = vec![
         (plain.clone(), plain.clone(), None),
         (plain.clone(), json!({ "sampleDB": "shop" }), fixed),

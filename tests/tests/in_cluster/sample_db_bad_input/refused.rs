@@ -8,18 +8,18 @@ use super::{Kind, refused, tried};
 #[tokio::test]
 async fn versions_images_and_parameters_out_of_bounds_are_refused() {
     let engine = |engine: Value| json!({ "engine": engine });
-    let version: &[&str] = &["spec.engine.version", "engine.version must be a version of PostgreSQL in quotes"];
+    let version: &[&str] = &["spec.engine.version", "engine.version must be a quoted PostgreSQL version"];
     let image: &[&str] = &["spec.engine.image", "engine.image must be a reference such as postgres:17.5"];
     let names: &[&str] =
-        &["spec.engine.parameters", "engine.parameters takes names as PostgreSQL has them, in small letters"];
-    let denied: &[&str] = &["spec.engine.parameters", "leave out", "are the operator's own"];
+        &["spec.engine.parameters", "engine.parameters must have names of PostgreSQL parameters in lower case"];
+    let denied: &[&str] = &["spec.engine.parameters", "omit", "are reserved for the operator"];
     let line: &[&str] = &["a value must be one line without control characters"];
     let mut cases: Vec<(Value, &[&str])> = vec![
         (engine(json!({ "version": 17 })), &["spec.engine.version", "type string"]),
         (engine(json!({ "version": 15.18 })), &["spec.engine.version", "type string"]),
         (
             engine(json!({ "version": "17", "image": "postgres:17" })),
-            &["spec.engine", "engine takes version (whose image the catalog knows) or image, not both"],
+            &["spec.engine", "engine takes version (whose image the catalog has) or image, not both"],
         ),
         (engine(json!({ "parameters": { "max_connections": 100 } })), &["spec.engine.parameters", "type string"]),
         (engine(json!({ "parameters": { "jit": true } })), &["spec.engine.parameters", "type string"]),
@@ -162,8 +162,7 @@ async fn sizes_out_of_bounds_are_refused() {
         cases.push((json!({ "storage": { "storageClassName": wrong } }), class));
         cases.push((json!({ "backup": { "storage": { "storageClassName": wrong } } }), class));
     }
-    let both: &[&str] =
-        &["backup.storage.existingClaim names a volume that you made: leave size and storageClassName out"];
+    let both: &[&str] = &["backup.storage.existingClaim names an existing PVC: omit size and storageClassName"];
     cases.push((json!({ "backup": { "storage": { "existingClaim": "mine", "size": "2Gi" } } }), both));
     cases.push((json!({ "backup": { "storage": { "existingClaim": "mine", "storageClassName": "fast" } } }), both));
     let claim: &[&str] = &["backup.storage.existingClaim must be the name of a PersistentVolumeClaim"];

@@ -7,27 +7,26 @@ use super::{Kind, refused};
 #[tokio::test]
 async fn what_is_not_built_yet_is_refused_and_not_dropped_in_silence() {
     let cases: Vec<(Value, &[&str])> = vec![
-        (json!({ "replicas": 0 }), &["spec.replicas", "replicas other than 1 are not built yet"]),
-        (json!({ "replicas": 2 }), &["spec.replicas", "replicas other than 1 are not built yet"]),
-        (json!({ "failover": {} }), &["spec.failover is not built yet: leave it out"]),
-        (json!({ "failover": { "delaySeconds": 5 } }), &["spec.failover is not built yet: leave it out"]),
+        (json!({ "replicas": 0 }), &["spec.replicas", "replicas other than 1 are not supported yet"]),
+        (json!({ "replicas": 2 }), &["spec.replicas", "replicas other than 1 are not supported yet"]),
+        (json!({ "failover": {} }), &["spec.failover is not supported yet: omit it"]),
+        (json!({ "failover": { "delaySeconds": 5 } }), &["spec.failover is not supported yet: omit it"]),
         (
             json!({ "migrations": { "configMapRef": { "name": "sql" } } }),
-            &["spec.migrations is not built yet: leave it out"],
+            &["spec.migrations is not supported yet: omit it"],
         ),
-        (json!({ "drills": [{ "name": "kill", "schedule": "0 3 * * 0" }] }), &["spec.drills are not built yet"]),
-        (json!({ "tls": { "secretRef": { "name": "tls" } } }), &["spec.tls is not built yet: leave it out"]),
-        (
-            json!({ "storage": { "autogrow": { "enabled": true } } }),
-            &["storage.autogrow is not built yet: leave it out"],
-        ),
+        (json!({ "drills": [{ "name": "kill", "schedule": "0 3 * * 0" }] }), &["spec.drills are not supported yet"]),
+        (json!({ "tls": { "secretRef": { "name": "tls" } } }), &["spec.tls is not supported yet: omit it"]),
         (
             json!({ "credentials": { "rotateEvery": "90d" } }),
-            &["credentials.rotateEvery is not built yet: leave it out"],
+            &["credentials.rotateEvery is not supported yet: omit it"],
         ),
-        (json!({ "upgrade": { "windows": [{ "days": ["Sun"] }] } }), &["upgrade.windows are not built yet"]),
-        (json!({ "upgrade": { "strategy": "InPlace" } }), &["upgrade.strategy InPlace is not built yet"]),
-        (json!({ "service": { "readOnly": true } }), &["service.readOnly is not built yet: leave it out"]),
+        (json!({ "upgrade": { "windows": [{ "days": ["Sun"] }] } }), &["upgrade.windows are not supported yet"]),
+        (
+            json!({ "upgrade": { "strategy": "InPlace" } }),
+            &["spec.upgrade.strategy", "supported values: \"DumpRestore\""],
+        ),
+        (json!({ "service": { "readOnly": true } }), &["service.readOnly is not supported yet: omit it"]),
     ];
     refused("sdb-later", Kind::Database, &cases).await;
 }
@@ -37,7 +36,7 @@ async fn bootstraps_that_cannot_be_are_refused() {
     let bootstrap = |bootstrap: Value| json!({ "bootstrap": bootstrap });
     let from = |from: Value| json!({ "bootstrap": { "fromSnapshot": from } });
     let letters: &[&str] = &["spec.bootstrap.database", "must be 1 to 63 lower-case letters, digits or '_'"];
-    let reserved: &[&str] = &["spec.bootstrap.database", "bootstrap.database is a reserved name: choose another"];
+    let reserved: &[&str] = &["spec.bootstrap.database", "bootstrap.database is a reserved name: use one other than"];
     let one: &[&str] = &["bootstrap.fromSnapshot takes exactly one of name (of a SampleDBSnapshot) and ofSampleDB"];
     let mut cases: Vec<(Value, &[&str])> = Vec::new();
     for wrong in ["", "App", "my-app", "1app", "app db", "app\n", "äpp", "app;drop", "app\""] {
@@ -62,7 +61,7 @@ async fn bootstraps_that_cannot_be_are_refused() {
         (from(json!({ "name": "a", "ofSampleDB": "b" })), one),
         (
             from(json!({ "name": "a", "before": "2026-01-31T06:00:00Z" })),
-            &["before chooses among the snapshots of"] as &[_],
+            &["before selects among the snapshots of"] as &[_],
         ),
         (
             from(json!({ "ofSampleDB": "b", "before": "yesterday" })),
@@ -81,9 +80,9 @@ async fn references_services_and_pods_that_cannot_be_are_refused() {
     let sql = |source: Value| json!({ "init": { "sqlFrom": [source] } });
     let one: &[&str] = &["an entry of init.sqlFrom takes exactly one of configMapKeyRef and secretKeyRef"];
     let entry = json!({ "name": "sql", "key": "init.sql" });
-    let node_port: &[&str] = &["service.nodePort needs service.type NodePort or LoadBalancer"];
-    let class: &[&str] = &["service.loadBalancerClass needs service.type LoadBalancer"];
-    let root: &[&str] = &["podSecurityContext must not ask for root"];
+    let node_port: &[&str] = &["service.nodePort requires service.type NodePort or LoadBalancer"];
+    let class: &[&str] = &["service.loadBalancerClass requires service.type LoadBalancer"];
+    let root: &[&str] = &["podSecurityContext must not request root"];
     let many: Vec<Value> = (0..17).map(|_| json!({ "configMapKeyRef": entry })).collect();
     let cases: Vec<(Value, &[&str])> = vec![
         (sql(json!({})), one),
@@ -91,9 +90,9 @@ async fn references_services_and_pods_that_cannot_be_are_refused() {
         (sql(json!({ "configMapKeyRef": { "name": "sql" } })), &["key", "Required"]),
         (
             sql(json!({ "configMapKeyRef": { "name": "", "key": "a" } })),
-            &["name must be that of a ConfigMap or Secret"],
+            &["name must be the name of a ConfigMap or Secret"],
         ),
-        (sql(json!({ "secretKeyRef": { "name": "sql", "key": "../a" } })), &["key must be that of an entry"]),
+        (sql(json!({ "secretKeyRef": { "name": "sql", "key": "../a" } })), &["key must be the key of an entry"]),
         (json!({ "init": { "sqlFrom": many } }), &["spec.init.sqlFrom", "16"]),
         (json!({ "credentials": { "secretRef": {} } }), &["spec.credentials.secretRef.name", "Required"]),
         (
@@ -106,26 +105,26 @@ async fn references_services_and_pods_that_cannot_be_are_refused() {
         (json!({ "service": { "type": "NodePort", "loadBalancerClass": "example.com/internal" } }), class),
         (
             json!({ "service": { "type": "LoadBalancer", "loadBalancerClass": "?" } }),
-            &["loadBalancerClass must be a name"],
+            &["loadBalancerClass must be a qualified Kubernetes name"],
         ),
         (json!({ "service": { "type": "ExternalName" } }), &["spec.service.type", "supported values"]),
         (json!({ "service": { "port": 0 } }), &["spec.service.port", "greater than or equal to 1"]),
         (json!({ "service": { "port": 65536 } }), &["spec.service.port", "less than or equal to 65535"]),
         (
             json!({ "service": { "annotations": { "a b": "c" } } }),
-            &["service.annotations must have keys as Kubernetes has"],
+            &["service.annotations must have valid Kubernetes annotation keys"],
         ),
         (
             json!({ "service": { "annotations": { "multi-operator.example.com/hash": "c" } } }),
-            &["service.annotations: multi-operator.example.com/* are the operator's own"],
+            &["service.annotations: multi-operator.example.com/* are reserved for the operator"],
         ),
         (json!({ "podSecurityContext": { "runAsUser": 0 } }), root),
         (json!({ "podSecurityContext": { "runAsNonRoot": false } }), root),
-        (json!({ "nodeSelector": { "a b": "c" } }), &["nodeSelector must be labels as Kubernetes has them"]),
+        (json!({ "nodeSelector": { "a b": "c" } }), &["nodeSelector must be valid Kubernetes labels"]),
         (json!({ "resources": { "requests": { "cpu": "lots" } } }), &["each value must be a quantity of 0 or more"]),
         (
             json!({ "resources": { "requests": { "cpu": 2 }, "limits": { "cpu": 1 } } }),
-            &["resources.requests must not be above resources.limits"],
+            &["a request in resources.requests must not exceed its limit"],
         ),
         (json!({ "backup": { "method": "Snapshot" } }), &["spec.backup.method", "supported values"]),
         (json!({ "backup": { "retention": { "keepLast": 0 } } }), &["keepLast", "greater than or equal to 1"]),
@@ -150,7 +149,7 @@ async fn snapshots_that_cannot_be_are_refused() {
         }
         spec
     };
-    let of: &[&str] = &["spec.sampleDB must be the name of a SampleDB of the same namespace"];
+    let of: &[&str] = &["spec.sampleDB must be the name of a SampleDB in the same namespace"];
     let cases: Vec<(Value, &[&str])> = vec![
         (json!({}), &["spec.sampleDB", "Required"]),
         (snapshot(json!({ "sampleDB": "" })), of),

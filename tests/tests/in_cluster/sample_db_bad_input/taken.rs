@@ -122,7 +122,7 @@ async fn what_is_documented_is_taken() {
             "imagePullSecrets": [{ "name": "registry" }],
         }),
         // What is null is as if it were not there.
-        json!({ "engine": null, "replicas": null, "storage": { "size": null, "autogrow": null }, "bootstrap": null,
+        json!({ "engine": null, "replicas": null, "storage": { "size": null }, "bootstrap": null,
             "backup": { "schedule": null, "storage": null }, "upgrade": { "windows": null }, "tls": null,
             "failover": null, "migrations": null, "drills": null, "podSecurityContext": null,
             "credentials": { "secretRef": null, "rotateEvery": null } }),

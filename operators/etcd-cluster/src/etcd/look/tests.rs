@@ -105,7 +105,7 @@ fn most_must_deny_for_authentication_to_be_the_cause() {
 fn why_there_is_no_list() {
     assert_eq!(why_no_list("a", &Fault::Refused), "a refuses connections");
     let said = why_no_list("a", &Fault::Said("request timed out".to_owned()));
-    assert_eq!(said, "a answers a read that takes quorum with: request timed out");
+    assert_eq!(said, "a answers a linearizable read with: request timed out");
     let odd = Fault::Silent(Duration::from_millis(1234));
     assert_eq!(why_no_list("a", &odd), why_no_list("a", &SILENT));
 }

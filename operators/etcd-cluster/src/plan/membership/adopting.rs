@@ -1,11 +1,11 @@
-//! Volumes that an earlier object of this name left. An object that comes back from a backup has another uid than its claims
+//! Pure: volumes that an earlier object of this name left. An object that comes back from a backup has another uid than its claims
 //! tell of, and is the same cluster; one that a person made anew is not. What tells them apart is the id of the cluster,
 //! which status and claims both bear, or else a person, by an annotation. Until that is clear nothing is begun beside them.
 
 use std::collections::BTreeSet;
 
 use api::etcd_cluster::{ADOPT, EtcdClusterReason};
-use runtime::views::Claim;
+use runtime::projections::Claim;
 
 use super::step::Step;
 use crate::plan::adoption::asked;

@@ -1,4 +1,4 @@
-//! How a member comes back that has lost its pod.
+//! Pure: how a member comes back that has lost its pod.
 
 use api::ReconcileReason;
 use api::etcd_cluster::EtcdClusterReason;
@@ -18,7 +18,7 @@ pub(super) fn again(observed: &Observed, roster: &Roster<'_>, wish: &Wish, name:
     if observed.taken.contains(name) {
         let message =
             format!("Pod {name} exists and does not belong to this EtcdCluster: delete it; it is left untouched");
-        return Step::wait(ReconcileReason::NameTaken, message);
+        return Step::stuck(ReconcileReason::NameTaken, message);
     }
     match proven::made(observed, roster, wish, name) {
         Made::Unknown => Step::wait(

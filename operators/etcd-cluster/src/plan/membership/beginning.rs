@@ -1,4 +1,4 @@
-//! The first member, and the pod of the second. As long as no cluster id has been latched, nothing has been acknowledged to
+//! Pure: the first member, and the pod of the second. As long as no cluster id has been latched, nothing has been acknowledged to
 //! anybody: the Service of clients is made after it.
 
 use std::collections::BTreeMap;
@@ -7,9 +7,9 @@ use api::condition_type::READY;
 use api::etcd_cluster::EtcdClusterReason;
 use api::{ConditionStatus, ReconcileReason};
 use jiff::{SignedDuration, Timestamp};
-use runtime::plan::Seen;
+use runtime::plan::ChildState;
 use runtime::plan::meta::selector_text;
-use runtime::views::Container;
+use runtime::projections::Container;
 
 use super::again::again;
 use super::outdated;
@@ -21,7 +21,7 @@ use crate::plan::wish::Wish;
 use crate::plan::{Observed, clock, names, objects, recovered};
 
 /// What is said first where only claims and pods are left of a cluster.
-const LOST: &str = "the status that told of this cluster is gone";
+const LOST: &str = "the status of this cluster was lost";
 /// How long members may take to answer after the status was lost, before a person is needed.
 const UNANSWERED: SignedDuration = SignedDuration::from_mins(2);
 
@@ -38,7 +38,7 @@ pub(super) fn step(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: T
         return strangers(observed).unwrap_or_else(|| first(observed, roster));
     };
     if seed.is_leaving() {
-        return Step::wait(ReconcileReason::WaitingForDeletion, format!("waiting until the pod {} is gone", seed.name));
+        return Step::wait(ReconcileReason::WaitingForDeletion, format!("waiting for pod {} to be deleted", seed.name));
     }
     // If it answers, it is the cluster from now on.
     let useless = || seed.is_doomed() || is_hopeless(seed, wish) || is_isolated(seed, wish);
@@ -55,7 +55,7 @@ fn recovery(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: Timestam
     if let Some(node) = roster.nodes.iter().find(|node| node.endpoint.is_some()) {
         return Step::ask_again(
             EtcdClusterReason::StatusLost,
-            format!("{LOST}; member {} answers and tells of it", node.name),
+            format!("{LOST}; restoring it from member {}", node.name),
         );
     }
     let volumes = || {
@@ -76,7 +76,7 @@ fn recovery(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: Timestam
     }
     Step::ask_again(
         EtcdClusterReason::StatusLost,
-        format!("{LOST}, and no member answers yet that could tell of it: {waiting}"),
+        format!("{LOST}, and no member that could restore it answers yet: {waiting}"),
     )
 }
 
@@ -129,7 +129,7 @@ fn strangers(observed: &Observed) -> Option<Step> {
         Some(strangers) => strangers,
         None if !observed.pods.is_empty() => return None,
         None => {
-            let why = "waiting to learn whether other pods bear this cluster's labels: pods cannot be listed";
+            let why = "cannot tell whether other pods have this cluster's labels: pods cannot be listed";
             return Some(Step::wait(EtcdClusterReason::PodsUnknown, why));
         }
     };
@@ -142,14 +142,14 @@ fn strangers(observed: &Observed) -> Option<Step> {
         (stay, _) if !stay.is_empty() => Some(Step::stuck(
             EtcdClusterReason::ForeignPods,
             format!(
-                "pods that are not this cluster's bear its labels ({labels}), and clients would reach them too: {stay}; \
+                "foreign pods have this cluster's labels ({labels}), so clients would reach them too: {stay}; \
                  if they are an earlier operator's cluster, back it up and restore it into a cluster of another name; \
                  else delete them"
             ),
         )),
         (_, leave) if !leave.is_empty() => Some(Step::wait(
             ReconcileReason::WaitingForDeletion,
-            format!("waiting until earlier pods are gone: {leave}"),
+            format!("waiting for earlier pods to be deleted: {leave}"),
         )),
         _ => None,
     }
@@ -186,7 +186,7 @@ fn is_isolated(seed: &Node<'_>, wish: &Wish) -> bool {
 /// Whether a first member keeps its data without its pod, or has none: where it would go with the pod, nobody must ever have been
 /// let in.
 fn may_lose_pod(observed: &Observed, seed: &Node<'_>, wish: &Wish) -> bool {
-    wish.durable || !seed.has_run() || matches!(observed.clients, Seen::Absent)
+    wish.durable || !seed.has_run() || matches!(observed.clients, ChildState::Absent)
 }
 
 /// The pod of the second member, which starts while the first does; it waits until it is listed.

@@ -1,5 +1,5 @@
-//! Members whose data are not those of their peers (alarm CORRUPT). While that alarm is on, the others may hold the only good copies: none
-//! of them is given up because fewer members are wanted, or other pods.
+//! Pure: members whose data are not those of their peers (alarm CORRUPT). While that alarm is on, the others may hold the only
+//! good copies: none of them is given up because fewer members are wanted, or other pods.
 
 use super::step::Step;
 use crate::plan::roster::{Node, Roster, heir};

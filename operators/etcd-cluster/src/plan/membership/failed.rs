@@ -1,4 +1,4 @@
-//! Pods that the kubelet is done with: it has rejected them, evicted them, or their node was shut down.
+//! Pure: Pods that the kubelet is done with: it has rejected them, evicted them, or their node was shut down.
 
 use api::ConditionStatus;
 use api::condition_type::READY;

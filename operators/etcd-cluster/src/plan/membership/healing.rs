@@ -1,6 +1,7 @@
-//! Healing: members come back as themselves on their volumes; who has lost its data is replaced, as long as the others
+//! Pure: healing: members come back as themselves on their volumes; who has lost its data is replaced, as long as the others
 //! hold quorum.
 
+use agent_protocol::FailureReason;
 use api::ReconcileReason;
 use api::etcd_cluster::EtcdClusterReason;
 use jiff::{SignedDuration, Timestamp};
@@ -28,8 +29,6 @@ const OF_ITS_OWN: [i32; 2] = [1, 2];
 /// Why a member without a pod does not come back, though its data is there.
 pub(super) const DYING: &str =
     "its claim is being deleted, and no new pod can use it; a finalizer of this operator keeps the volume";
-/// The agent's word for a volume that is empty where it must not be.
-const DATA_MISSING: &str = "DataMissing";
 
 /// What etcd says when its data is not to be read, or is of a member that is no more (its panics and fatal logs, from
 /// 3.3 to 3.7).
@@ -69,13 +68,13 @@ pub(super) fn step(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: T
 fn absent(observed: &Observed, roster: &Roster<'_>, wish: &Wish, node: &Node<'_>, now: Timestamp) -> Option<Step> {
     let replace = |why: String| Some(replace_stopped(observed, roster, node, why, now));
     if let Some(pod) = node.pod {
-        let gone = format!("waiting until the pod {} is gone", pod.meta.key.name);
+        let gone = format!("waiting for pod {} to be deleted", pod.meta.key.name);
         return pod.meta.deleting.then(|| Step::wait(ReconcileReason::WaitingForDeletion, gone));
     }
     if !is_ours(observed, node) {
         return Some(Step::stuck(
             EtcdClusterReason::ForeignMember,
-            format!("member {} was added by somebody else: remove it with etcdctl member remove", node.name),
+            format!("member {} was not added by this operator: remove it with etcdctl member remove", node.name),
         ));
     }
     if !node.has_started() {
@@ -85,12 +84,12 @@ fn absent(observed: &Observed, roster: &Roster<'_>, wish: &Wish, node: &Node<'_>
         Some(_) if hold::is_dying(node) => replace(DYING.to_owned()),
         Some(claim) if claim.meta.deleting => Some(Step::wait(
             ReconcileReason::WaitingForDeletion,
-            format!("waiting until the claim {} is gone", node.name),
+            format!("waiting for PVC {} to be deleted", node.name),
         )),
         Some(claim) if !claim.lost => Some(again(observed, roster, wish, &node.name)),
         Some(_) => replace("its volume is lost".to_owned()),
-        None if wish.durable => replace("its claim is gone".to_owned()),
-        None => replace("its pod is gone, and its data with it".to_owned()),
+        None if wish.durable => replace("its PVC is deleted".to_owned()),
+        None => replace("its pod is deleted, and its data with it".to_owned()),
     }
 }
 
@@ -124,7 +123,7 @@ fn present(observed: &Observed, roster: &Roster<'_>, wish: &Wish, node: &Node<'_
     }
     let receives = node.member.is_some_and(|member| observed.receiving.contains(&member.id));
     if is_late(observed, node, now) && !receives {
-        let why = format!("it has got no further for {} minutes", CATCH_UP.as_mins());
+        let why = format!("it has made no progress for {} minutes", CATCH_UP.as_mins());
         return Some(replace(roster, node, why));
     }
     // A learner is waited for where it is promoted.
@@ -151,7 +150,7 @@ pub(super) fn lost(roster: &Roster<'_>, node: &Node<'_>) -> Option<String> {
         let Some(ended) = container.ended.as_ref().filter(|ended| !container.running && ended.code != 0) else {
             continue;
         };
-        if let Some(result) = result(&ended.message).filter(|result| result.reason == DATA_MISSING) {
+        if let Some(result) = result(&ended.message).filter(|result| result.reason == FailureReason::DataMissing) {
             return Some(result.message);
         }
         if ended.message.contains(space::FULL) {

@@ -1,4 +1,4 @@
-//! Another leader, because a person asks for one: once for each value of an annotation, and only while nothing else is to be
+//! Pure: another leader, because a person asks for one: once for each value of an annotation, and only while nothing else is to be
 //! done to the members.
 //!
 //! Who led is written down before leadership is moved. So it is moved once, even if the manager dies or is not answered
@@ -74,7 +74,7 @@ pub(in crate::plan) fn led(observed: &Observed, roster: &Roster<'_>, step: &Step
 pub(in crate::plan) fn why_not_led(observed: &Observed, roster: &Roster<'_>, step: &Step) -> Option<String> {
     asked(&observed.cluster)?;
     if let Step::MoveLeader { to, asked: true } = step {
-        return Some(format!("making member {to} lead, as the annotation {MOVE_LEADER} asks"));
+        return Some(format!("transferring leadership to member {to}, as the annotation {MOVE_LEADER} requests"));
     }
     let why = match roster.leader() {
         _ if observed.cluster.spec.paused => "while paused",

@@ -1,4 +1,4 @@
-//! Which members' pods are not as wished.
+//! Pure: which members' pods are not as wished.
 
 use crate::plan::objects::{TEMPLATE, VERSION};
 use crate::plan::roster::{Node, Roster};

@@ -1,4 +1,4 @@
-//! Other pods for members that do not work, where the spec by now says something else of pods.
+//! Pure: other pods for members that do not work, where the spec by now says something else of pods.
 
 use api::ConditionStatus;
 use api::etcd_cluster::condition_type::QUORUM_HEALTHY;

@@ -1,4 +1,4 @@
-//! Taking a member off the list, for a new one to come.
+//! Pure: taking a member off the list, for a new one to come.
 
 use api::etcd_cluster::EtcdClusterReason;
 

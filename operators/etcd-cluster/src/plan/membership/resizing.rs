@@ -1,4 +1,4 @@
-//! Growing and shrinking, one member at a time.
+//! Pure: growing and shrinking, one member at a time.
 
 use std::sync::Arc;
 
@@ -106,7 +106,7 @@ fn grow(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Step {
 }
 
 fn cannot_join(why: &str) -> String {
-    format!("the API server would not take the pod of the next member, so there are no more than there are: {why}")
+    format!("the API server rejects the pod of the next member, so none is added: {why}")
 }
 
 /// The pod of the member after the one that is joining, so that its start costs no time; listed it is not before.
@@ -146,7 +146,7 @@ fn shrink(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Step {
         return Step::DropPod { name: node.name.clone() };
     }
     let Some(leader) = roster.leader() else {
-        return Step::ask_again(EtcdClusterReason::NoLeader, "waiting until the members agree on a leader");
+        return Step::ask_again(EtcdClusterReason::NoLeader, "waiting for the members to elect a leader");
     };
     let may = |node: &Node<'_>| corrupt::may_go(observed, roster, node);
     let followers = || roster.members().filter(|node| node.name != leader.name && may(node));

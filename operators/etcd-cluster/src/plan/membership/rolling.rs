@@ -1,4 +1,4 @@
-//! Rolling members to another version, or to other pods: one at a time, followers first, the leader last and only after
+//! Pure: rolling members to another version, or to other pods: one at a time, followers first, the leader last and only after
 //! another leads.
 
 use api::etcd_cluster::EtcdClusterReason;
@@ -28,7 +28,7 @@ pub(super) fn step(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: T
         return Some(Step::ask_again(EtcdClusterReason::ClusterVersionBehind, sentence));
     }
     let Some(leader) = roster.leader() else {
-        return Some(Step::ask_again(EtcdClusterReason::NoLeader, "waiting until the members agree on a leader"));
+        return Some(Step::ask_again(EtcdClusterReason::NoLeader, "waiting for the members to elect a leader"));
     };
     let Some(next) = outdated.iter().find(|node| node.name != leader.name) else {
         let heir = heir(roster, leader, |_| true).map(|heir| Step::MoveLeader { to: heir.name.clone(), asked: false });
@@ -48,7 +48,7 @@ fn too_early(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Option<St
     match observed.cluster_version.as_deref().and_then(Version::parse) {
         Some(agreed) if wanted.1 <= agreed.minor + 1 => None,
         Some(agreed) => Some(format!(
-            "waiting until the members agree on version {}.{}, before which none may run {}.{}; they agree on {}.{}",
+            "waiting for the members to agree on version {}.{}, before which none may run {}.{}; they agree on {}.{}",
             wanted.0,
             wanted.1 - 1,
             wanted.0,
@@ -56,7 +56,7 @@ fn too_early(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Option<St
             agreed.major,
             agreed.minor
         )),
-        None => Some("waiting to learn which version the members agree on".to_owned()),
+        None => Some("waiting for a member to report the cluster version".to_owned()),
     }
 }
 
@@ -140,7 +140,7 @@ fn change(observed: &Observed, roster: &Roster<'_>, node: &Node<'_>, wish: &Wish
 
 /// What is told of pods that the API server would not take.
 pub(super) fn refused(why: &str) -> Step {
-    let message = format!("the API server would not take pods as the spec asks, so all stay as they are: {why}");
+    let message = format!("the API server rejects pods of this spec, so all members keep their pods: {why}");
     Step::stuck(EtcdClusterReason::PodRefused, message)
 }
 

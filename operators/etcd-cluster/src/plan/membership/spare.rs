@@ -1,4 +1,4 @@
-//! One member more, where another cannot be kept.
+//! Pure: one member more, where another cannot be kept.
 
 use super::corrupt;
 use super::outdated::needs_other_pod;

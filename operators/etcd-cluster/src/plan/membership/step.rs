@@ -1,4 +1,4 @@
-//! One step, as it is decided.
+//! Pure: one step, as it is decided.
 
 use std::sync::Arc;
 

@@ -1,5 +1,6 @@
-//! What keeps members from working, in words.
+//! Pure: what keeps members from working, in words.
 
+use agent_protocol::FailureMessage;
 use serde::Deserialize;
 
 use super::failed;
@@ -11,7 +12,7 @@ pub(super) fn trouble(node: &Node<'_>) -> Option<String> {
     if let Some(why) = failed::why(node) {
         return Some(why);
     }
-    let trouble = node.pod.filter(|pod| !pod.meta.deleting)?.trouble.as_ref()?;
+    let trouble = node.pod.filter(|pod| !pod.meta.deleting)?.diagnosis.as_ref()?;
     let last_words = [WAIT, ETCD].iter().find_map(|container| {
         let ended = node.container(container).filter(|container| !container.running)?.ended.as_ref()?;
         (ended.code != 0).then(|| words(&ended.message)).flatten()
@@ -43,13 +44,7 @@ pub(in crate::plan) fn waiting_for(node: &Node<'_>) -> String {
 }
 
 /// What the agent leaves when it fails.
-#[derive(Deserialize)]
-pub(super) struct AgentResult {
-    pub(super) reason: String,
-    pub(super) message: String,
-}
-
-pub(super) fn result(message: &str) -> Option<AgentResult> {
+pub(super) fn result(message: &str) -> Option<FailureMessage> {
     serde_json::from_str(message).ok()
 }
 

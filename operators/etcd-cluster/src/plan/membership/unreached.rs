@@ -1,5 +1,5 @@
-//! Members that their kubelets find ready and the operator does not reach: a network policy is in the way, or etcd hangs behind a
-//! port that is open. Whether clients reach them cannot be seen from here.
+//! Pure: members that their kubelets find ready and the operator does not reach: a network policy is in the way, or etcd hangs
+//! behind a port that is open. Whether clients reach them cannot be seen from here.
 
 use api::etcd_cluster::{EtcdClusterReason, MemberRole};
 use jiff::{SignedDuration, Timestamp};

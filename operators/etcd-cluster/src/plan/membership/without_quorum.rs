@@ -1,4 +1,4 @@
-//! Without quorum: members come back as themselves on their volumes, and nothing else is done.
+//! Pure: without quorum: members come back as themselves on their volumes, and nothing else is done.
 
 use api::etcd_cluster::{EtcdClusterReason, MemberRole, MemberStatus};
 use jiff::Timestamp;
@@ -46,11 +46,11 @@ pub(super) fn step(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: T
                 }
                 // What keeps one down keeps no other down.
                 match again(observed, roster, wish, &node.name) {
-                    wait @ Step::Wait(_) => waiting = waiting.or(Some(wait)),
+                    wait @ (Step::Wait(_) | Step::Stuck(..)) => waiting = waiting.or(Some(wait)),
                     step => return step,
                 }
             }
-            _ => lost = Some((status.name.clone(), "its data is gone".to_owned())),
+            _ => lost = Some((status.name.clone(), "its data is lost".to_owned())),
         }
     }
     if let Some(node) = unknown(observed, roster) {

@@ -1,4 +1,4 @@
-//! The annotations of members' pods.
+//! Pure: the annotations of members' pods.
 
 /// Annotation with the version that a member should run, as the old operator set it.
 pub(in crate::plan) const VERSION: &str = "etcd.version";

@@ -1,12 +1,12 @@
-//! The PodDisruptionBudget.
+//! Pure: the PodDisruptionBudget.
 
 use k8s_openapi::api::policy::v1 as policy;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
-use runtime::cache::View;
+use runtime::cache::Projection;
 use runtime::plan::Apply;
 use runtime::plan::meta::child_meta;
-use runtime::views::DisruptionBudget;
+use runtime::projections::DisruptionBudget;
 
 use super::labels::{labels, selected};
 use crate::EtcdCluster;

@@ -1,4 +1,4 @@
-//! The claim of one member's volume, which bears the member's name.
+//! Pure: the claim of one member's volume, which bears the member's name.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use api::etcd_cluster::OnDelete;
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, PersistentVolumeClaimSpec, VolumeResourceRequirements};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use runtime::cache::View;
+use runtime::cache::Projection;
 use runtime::plan::Apply;
 use runtime::plan::meta::{MANAGER, child_meta, not_for_pruning};
-use runtime::views::Claim;
+use runtime::projections::Claim;
 
 use serde_json::json;
 

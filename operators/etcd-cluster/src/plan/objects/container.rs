@@ -1,12 +1,13 @@
-//! The containers of a member's pod: the agent, which lets it start when it may, and etcd.
+//! Pure: the containers of a member's pod: the agent, which lets it start when it may, and etcd.
 
+use std::time::Duration;
+
+use agent_protocol::{Arguments, EtcdRun, EtcdWait, Expect, MemberArgs, START_VARIABLE, Seconds};
 use etcd_sizing::Limits;
 use k8s_openapi::api::core::v1::{
-    Capabilities, Container, ContainerPort, EnvVar, EnvVarSource, ObjectFieldSelector, ResourceRequirements,
-    SecurityContext, VolumeMount,
+    Container, ContainerPort, EnvVar, EnvVarSource, ObjectFieldSelector, ResourceRequirements, VolumeMount,
 };
-
-use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use runtime::pod::{self, command_line, mount, restricted_container};
 
 use super::given::{is_given, largest_request, quota_follows_volume};
 use super::ports::{CLIENT_PORT, METRICS_PORT, PEER_PORT, VOLUME_PORT};
@@ -22,14 +23,12 @@ pub(super) const DATA_VOLUME: &str = "etcd-data";
 /// The volume that lives as long as the pod, with the agent in it.
 pub(super) const AGENT_VOLUME: &str = "agent";
 const AGENT_DIR: &str = "/multi-operator";
+/// Where the init step copies the agent to.
+const INSTALLED_AGENT: &str = "/multi-operator/agent";
 /// How many seconds the init step waits for a name before it is started again.
-const DNS_TIMEOUT: i64 = 120;
-/// What a member asks for where the spec says nothing: pods that ask for nothing are the first to be evicted.
-const DEFAULT_REQUESTS: [(&str, &str); 2] = [("cpu", "50m"), ("memory", "128Mi")];
+const DNS_TIMEOUT: u64 = 120;
 /// The variables that the agent goes by.
-const AGENTS_OWN: [&str; 3] = ["POD_IP", BEGINS, "TERMINATION_LOG"];
-/// The variable with how the first member begins, by its pod's annotation: kubelets read that anew at each start.
-const BEGINS: &str = "MULTI_OPERATOR_START";
+const AGENTS_OWN: [&str; 3] = ["POD_IP", START_VARIABLE, "TERMINATION_LOG"];
 const DATA_MOUNT: &str = "/var/etcd";
 const DATA_DIR: &str = "/var/etcd/data";
 
@@ -42,17 +41,19 @@ pub(super) fn init(cluster: &EtcdCluster, agent: &str, wish: &Wish, member: &str
     }
     // For ever, unless the spec says otherwise; but a step that fails and is started again also says why it waits.
     let timeout = cluster.spec.pod.as_ref().map_or(0, |pod| pod.dns_timeout_in_second);
-    let timeout = if timeout == 0 { DNS_TIMEOUT } else { timeout };
-    let mut command = words(&[AGENT_PATH, "etcd-wait", "--install", AGENT_DIR]);
-    command.extend(place(cluster, member, start));
-    command.push(format!("--dns-timeout={timeout}"));
+    let timeout = u64::try_from(timeout).ok().filter(|timeout| *timeout > 0).unwrap_or(DNS_TIMEOUT);
+    let wait = EtcdWait {
+        install: Some(AGENT_DIR.into()),
+        member: place(cluster, member, start),
+        dns_timeout: Seconds(Duration::from_secs(timeout)),
+    };
     steps.push(Container {
         name: WAIT.to_owned(),
         image: Some(agent.to_owned()),
-        command: Some(command),
+        command: Some(wait.command(AGENT_PATH)),
         env: Some(own(start)),
         resources: resources(cluster),
-        security_context: Some(confined()),
+        security_context: Some(restricted_container()),
         volume_mounts: Some(mounts()),
         ..Container::default()
     });
@@ -64,9 +65,9 @@ pub(super) fn trial(name: &str, cluster: &EtcdCluster, wish: &Wish) -> Container
     Container {
         name: name.to_owned(),
         image: Some(wish.image()),
-        command: Some(words(&[ETCD_PATH, "--version"])),
+        command: Some(command_line(&[ETCD_PATH, "--version"])),
         resources: resources(cluster),
-        security_context: Some(confined()),
+        security_context: Some(restricted_container()),
         ..Container::default()
     }
 }
@@ -76,9 +77,9 @@ pub(super) fn agent_trial(cluster: &EtcdCluster, image: &str) -> Container {
     Container {
         name: AGENT.to_owned(),
         image: Some(image.to_owned()),
-        command: Some(words(&[AGENT_PATH, "--version"])),
+        command: Some(command_line(&[AGENT_PATH, agent_protocol::VERSION_FLAG])),
         resources: resources(cluster),
-        security_context: Some(confined()),
+        security_context: Some(restricted_container()),
         ..Container::default()
     }
 }
@@ -100,13 +101,15 @@ pub(super) fn etcd(
     token: &str,
     volume: Option<u64>,
 ) -> Container {
-    let mut command = words(&["/multi-operator/agent", "etcd-run", "--state", AGENT_DIR]);
-    command.extend(place(cluster, member, start));
-    command.extend(volume.into_iter().flat_map(|volume| limits(cluster, volume)));
-    command.push("--".to_owned());
-    command.extend(arguments(cluster, wish, member));
+    let mut command = arguments(cluster, wish, member);
     command.extend(volume.into_iter().flat_map(|volume| compaction(cluster, wish, volume)));
     command.push(format!("--initial-cluster-token={token}"));
+    let run = EtcdRun {
+        state: AGENT_DIR.into(),
+        member: place(cluster, member, start),
+        command,
+        ..volume.map_or_else(EtcdRun::default, |volume| limits(cluster, volume))
+    };
     let mut env = own(start);
     env.extend(given(cluster));
     let port = |name: &str, port| ContainerPort {
@@ -123,14 +126,14 @@ pub(super) fn etcd(
     Container {
         name: ETCD.to_owned(),
         image: Some(wish.image()),
-        command: Some(command),
+        command: Some(run.command(INSTALLED_AGENT)),
         env: Some(env),
         ports: Some(ports),
         resources: resources(cluster),
         startup_probe: Some(probes::startup(&wish.version)),
         liveness_probe: Some(probes::liveness(&wish.version)),
         readiness_probe: Some(probes::readiness(&wish.version)),
-        security_context: Some(confined()),
+        security_context: Some(restricted_container()),
         // Its last words tell a corrupt volume from a bad flag.
         termination_message_policy: Some("FallbackToLogsOnError".to_owned()),
         volume_mounts: Some(mounts()),
@@ -140,15 +143,19 @@ pub(super) fn etcd(
 
 /// What the agent is told of a member. The first one of a new cluster is no first one any more once the cluster is there, in the same
 /// pod: where its volume and its node's folder of the pod are lost together, nothing else keeps it from beginning an empty one.
-fn place(cluster: &EtcdCluster, member: &str, start: Start) -> Vec<String> {
-    let expect = if start == Start::New { format!("$({BEGINS})") } else { start.word().to_owned() };
-    vec![
-        format!("--name={member}"),
-        format!("--peer-url={}", peer_url(cluster, member)),
-        format!("--peers-url={}", peers_url(cluster)),
-        format!("--data-dir={DATA_DIR}"),
-        format!("--expect={expect}"),
-    ]
+fn place(cluster: &EtcdCluster, member: &str, start: Start) -> MemberArgs {
+    MemberArgs {
+        name: member.to_owned(),
+        peer_url: peer_url(cluster, member),
+        peers_url: Some(peers_url(cluster)),
+        data_dir: DATA_DIR.into(),
+        expect: match start {
+            // By the variable with its pod's annotation: kubelets read that again at each start.
+            Start::New => Expect::Variable,
+            Start::Join => Expect::Join,
+            Start::Again => Expect::Data,
+        },
+    }
 }
 
 /// etcd and its arguments. Which members there are, the agent adds at the first start.
@@ -174,12 +181,15 @@ fn arguments(cluster: &EtcdCluster, wish: &Wish, member: &str) -> Vec<String> {
 
 /// What makes etcd fit its volume, as far as the spec does not say otherwise, in docs/etcd-cluster.md: for the agent, which
 /// lowers it where the file system has less than the claim asks for, and tells how full that is.
-fn limits(cluster: &EtcdCluster, volume: u64) -> Vec<String> {
+fn limits(cluster: &EtcdCluster, volume: u64) -> EtcdRun {
     let Limits { reserve, quota, snapshot_count } = Limits::of(volume, largest_request(cluster));
-    let mut limits = vec![format!("--reserve={reserve}"), format!("--volume-port={VOLUME_PORT}")];
-    limits.extend(quota_follows_volume(cluster).then(|| format!("--quota={quota}")));
-    limits.extend((!is_given(cluster, "snapshot-count")).then(|| format!("--snapshot-count={snapshot_count}")));
-    limits
+    EtcdRun {
+        reserve: Some(reserve),
+        volume_port: Some(VOLUME_PORT),
+        quota: quota_follows_volume(cluster).then_some(quota),
+        snapshot_count: (!is_given(cluster, "snapshot-count")).then_some(snapshot_count),
+        ..EtcdRun::default()
+    }
 }
 
 /// What keeps databases on volumes from growing by what keys were before, as far as the spec does not say otherwise.
@@ -189,24 +199,19 @@ fn compaction(cluster: &EtcdCluster, wish: &Wish, volume: u64) -> Vec<String> {
     }
     // Before 3.3 there is one mode, and it counts in hours. Later versions read that as hours, too, should the pod come to them.
     if !wish.version.at_least(3, 3, 0) {
-        return words(&["--auto-compaction-retention=1"]);
+        return command_line(&["--auto-compaction-retention=1"]);
     }
     let minutes = etcd_sizing::compaction_minutes(volume);
     vec!["--auto-compaction-mode=periodic".to_owned(), format!("--auto-compaction-retention={minutes}m")]
 }
 
 fn mounts() -> Vec<VolumeMount> {
-    let mount = |name: &str, path: &str| VolumeMount {
-        name: name.to_owned(),
-        mount_path: path.to_owned(),
-        ..VolumeMount::default()
-    };
     vec![mount(DATA_VOLUME, DATA_MOUNT), mount(AGENT_VOLUME, AGENT_DIR)]
 }
 
 /// The agent's variables.
 fn own(start: Start) -> Vec<EnvVar> {
-    let begins = (start == Start::New).then(|| of_pod(BEGINS, &format!("metadata.annotations['{START}']")));
+    let begins = (start == Start::New).then(|| of_pod(START_VARIABLE, &format!("metadata.annotations['{START}']")));
     [of_pod("POD_IP", "status.podIP")].into_iter().chain(begins).collect()
 }
 
@@ -220,24 +225,6 @@ fn of_pod(name: &str, path: &str) -> EnvVar {
     }
 }
 
-pub(super) fn confined() -> SecurityContext {
-    SecurityContext {
-        allow_privilege_escalation: Some(false),
-        read_only_root_filesystem: Some(true),
-        capabilities: Some(Capabilities { add: None, drop: Some(vec!["ALL".to_owned()]) }),
-        ..SecurityContext::default()
-    }
-}
-
-/// For the init steps too: a namespace with a quota asks it of every container.
-pub(super) fn resources(cluster: &EtcdCluster) -> Option<ResourceRequirements> {
-    let given = cluster.spec.pod.as_ref().and_then(|pod| pod.resources.as_ref()).map(ResourceRequirements::from);
-    Some(given.unwrap_or_else(|| ResourceRequirements {
-        requests: Some(DEFAULT_REQUESTS.map(|(of, much)| (of.to_owned(), Quantity(much.to_owned()))).into()),
-        ..ResourceRequirements::default()
-    }))
-}
-
-fn words(words: &[&str]) -> Vec<String> {
-    words.iter().map(|word| (*word).to_owned()).collect()
+fn resources(cluster: &EtcdCluster) -> Option<ResourceRequirements> {
+    Some(pod::resources(cluster.spec.pod.as_ref().and_then(|pod| pod.resources.as_ref())))
 }

@@ -1,6 +1,6 @@
-//! What the marks of a claim tell of its volume. Pure.
+//! Pure: what the marks of a claim tell of its volume.
 
-use runtime::views::Claim;
+use runtime::projections::Claim;
 
 use super::annotations::RETIRING;
 use super::labels::{CLUSTER_ID, JOINING, MEMBER_ID, MEMBER_VERSION};

@@ -1,4 +1,4 @@
-//! What the spec says of options of etcd, by name or by variable. Pure.
+//! Pure: what the spec says of options of etcd, by name or by variable.
 
 use k8s_openapi::api::core::v1::EnvVar;
 

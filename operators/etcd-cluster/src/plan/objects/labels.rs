@@ -1,8 +1,8 @@
-//! The labels of children, and by which they are found. Pure.
+//! Pure: the labels of children, and by which they are found.
 
 use std::collections::BTreeMap;
 
-use runtime::cache::View;
+use runtime::cache::Projection;
 use runtime::plan::meta::{self, OWNER_KIND};
 
 use crate::EtcdCluster;

@@ -1,17 +1,17 @@
-//! A member's pod. It bears the member's name for as long as the member lives: with the volume, the name is what lets a
+//! Pure: a member's pod. It bears the member's name for as long as the member lives: with the volume, the name is what lets a
 //! member come back as itself.
 
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{
-    Affinity, EmptyDirVolumeSource, PersistentVolumeClaimVolumeSource, Pod as CorePod, PodAffinityTerm,
-    PodAntiAffinity, PodSecurityContext, PodSpec, SeccompProfile, TopologySpreadConstraint, Volume,
+    Affinity, Pod as CorePod, PodAffinityTerm, PodAntiAffinity, PodSpec, TopologySpreadConstraint, Volume,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
-use runtime::cache::View;
+use runtime::cache::Projection;
 use runtime::plan::meta::{DEFAULT_CONTAINER, child_meta};
 use runtime::plan::{Apply, Create};
-use runtime::views::Pod;
+use runtime::pod::{claim_volume, empty_volume, non_empty, restricted};
+use runtime::projections::Pod;
 use serde_json::{Value, json};
 
 use super::annotations::{PLACEMENT, RESTARTS, RETIRING, TEMPLATE, VERSION, VOLUME};
@@ -24,7 +24,7 @@ use crate::plan::wish::{self, Wish};
 use crate::plan::{Observed, names};
 
 /// Where images' users may write. The number is nobody's.
-const USER: i64 = 1000;
+pub(super) const USER: i64 = 1000;
 
 /// The pod of `member`, as `cluster` has it, which may be the cluster of an earlier time.
 pub(in crate::plan) fn pod(
@@ -48,7 +48,6 @@ pub(in crate::plan) fn pod(
     annotations.extend(volume.map(|bytes| (VOLUME.to_owned(), bytes.to_string())));
     let owned = child_meta(&EtcdCluster::KIND, &cluster.meta);
     let metadata = ObjectMeta { labels: Some(labels), annotations: Some(annotations), ..owned };
-    let secrets = policy.image_pull_secrets.clone();
     let spec = PodSpec {
         hostname: Some(member.to_owned()),
         subdomain: Some(cluster.meta.key.name.to_string()),
@@ -56,15 +55,17 @@ pub(in crate::plan) fn pod(
         automount_service_account_token: Some(false),
         enable_service_links: Some(false),
         termination_grace_period_seconds: Some(30),
-        security_context: Some(policy.security_context.clone().unwrap_or_else(|| confined(observed.dictated_users))),
+        security_context: Some(
+            policy.security_context.clone().unwrap_or_else(|| restricted(USER, observed.namespace_assigns_uids)),
+        ),
         node_selector: (!policy.node_selector.is_empty()).then(|| policy.node_selector.clone()),
-        tolerations: (!policy.tolerations.is_empty()).then(|| policy.tolerations.clone()),
+        tolerations: non_empty(policy.tolerations.clone()),
         affinity: policy.affinity.clone().or_else(|| policy.anti_affinity.then(|| apart(cluster))),
         topology_spread_constraints: Some(
             policy.topology_spread_constraints.clone().unwrap_or_else(|| vec![spread(cluster)]),
         ),
         priority_class_name: policy.priority_class_name.clone(),
-        image_pull_secrets: (!secrets.is_empty()).then_some(secrets),
+        image_pull_secrets: non_empty(policy.image_pull_secrets.clone()),
         init_containers: Some(container::init(cluster, &observed.agent_image, wish, member, start)),
         containers: vec![container::etcd(cluster, wish, member, start, &observed.fresh_name, volume)],
         volumes: Some(volumes(wish, member)),
@@ -120,33 +121,11 @@ pub(in crate::plan) fn begun(live: &Pod) -> Apply {
 }
 
 fn volumes(wish: &Wish, member: &str) -> Vec<Volume> {
-    let data = Volume { name: container::DATA_VOLUME.to_owned(), ..Volume::default() };
-    let data = if wish.durable {
-        let claim = PersistentVolumeClaimVolumeSource { claim_name: member.to_owned(), read_only: None };
-        Volume { persistent_volume_claim: Some(claim), ..data }
-    } else {
-        Volume { empty_dir: Some(EmptyDirVolumeSource::default()), ..data }
+    let data = match wish.durable {
+        true => claim_volume(container::DATA_VOLUME, member),
+        false => empty_volume(container::DATA_VOLUME),
     };
-    let agent = Volume {
-        name: container::AGENT_VOLUME.to_owned(),
-        empty_dir: Some(EmptyDirVolumeSource::default()),
-        ..Volume::default()
-    };
-    vec![data, agent]
-}
-
-/// As the restricted Pod Security Standard asks. Where the namespace dictates users, it also fills them in.
-pub(super) fn confined(dictated_users: bool) -> PodSecurityContext {
-    let user = (!dictated_users).then_some(USER);
-    PodSecurityContext {
-        run_as_non_root: Some(true),
-        run_as_user: user,
-        run_as_group: user,
-        fs_group: user,
-        fs_group_change_policy: Some("OnRootMismatch".to_owned()),
-        seccomp_profile: Some(SeccompProfile { type_: "RuntimeDefault".to_owned(), localhost_profile: None }),
-        ..PodSecurityContext::default()
-    }
+    vec![data, empty_volume(container::AGENT_VOLUME)]
 }
 
 /// On as many nodes as there are, as far as that can be had.

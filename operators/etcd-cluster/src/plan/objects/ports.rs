@@ -1,4 +1,4 @@
-//! The ports of members' pods.
+//! Pure: the ports of members' pods.
 
 /// Port of clients.
 pub(in crate::plan) const CLIENT_PORT: i32 = 2379;

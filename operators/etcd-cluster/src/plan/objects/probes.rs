@@ -1,4 +1,4 @@
-//! How the kubelet tells whether a member has started, serves, and is alive. None needs a shell in the image, and to be
+//! Pure: how the kubelet tells whether a member has started, serves, and is alive. None needs a shell in the image, and to be
 //! alive needs no quorum: a member that is killed because others are gone helps nobody.
 //!
 //! etcd serves `/livez` and `/readyz` from 3.4.29, 3.5.11 and 3.6 on (its changelogs). Of earlier

@@ -1,4 +1,4 @@
-//! The containers of pods by name, and where their programs are.
+//! Pure: the containers of pods by name, and where their programs are.
 
 /// The name of etcd's container, as the old operator had it.
 pub(in crate::plan) const ETCD: &str = "etcd";

@@ -1,13 +1,14 @@
-//! The pod that finds out whether images can be pulled. It has none of the labels by which Services select members.
+//! Pure: the pod that finds out whether images can be pulled. It has none of the labels by which Services select members.
 
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{Pod as CorePod, PodSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use runtime::cache::View;
+use runtime::cache::Projection;
 use runtime::plan::Create;
 use runtime::plan::meta::{OWNER_KIND, child_meta, labels};
-use runtime::views::Pod;
+use runtime::pod::{non_empty, restricted};
+use runtime::projections::Pod;
 
 use super::annotations::PLACEMENT;
 use super::pod::placement;
@@ -29,11 +30,11 @@ pub(in crate::plan) fn pull(
     wish: &Wish,
     agent: Option<&str>,
     node: Option<&str>,
-    dictated_users: bool,
+    namespace_assigns_uids: bool,
 ) -> Create {
     let owned = child_meta(&EtcdCluster::KIND, &cluster.meta);
     let annotations = tried(cluster, wish, agent);
-    let spec = PodSpec { node_name: node.map(str::to_owned), ..trying(cluster, wish, agent, dictated_users) };
+    let spec = PodSpec { node_name: node.map(str::to_owned), ..trying(cluster, wish, agent, namespace_assigns_uids) };
     let metadata = ObjectMeta { labels: Some(trial_labels(cluster)), annotations: Some(annotations), ..owned };
     let pod = CorePod { metadata, spec: Some(spec), status: None };
     Create::new(Pod::KIND, cluster.meta.key.sibling(&names::pull(cluster)), &pod)
@@ -55,15 +56,17 @@ pub(in crate::plan) fn tries(pod: &Pod, cluster: &EtcdCluster, wish: &Wish, agen
 }
 
 /// What every pod is made of that only tries something: the agent and etcd tell their versions there, and that is all.
-pub(super) fn trying(cluster: &EtcdCluster, wish: &Wish, agent: Option<&str>, dictated_users: bool) -> PodSpec {
+pub(super) fn trying(cluster: &EtcdCluster, wish: &Wish, agent: Option<&str>, namespace_assigns_uids: bool) -> PodSpec {
     let policy = cluster.spec.pod.clone().unwrap_or_default();
     PodSpec {
         restart_policy: Some("Never".to_owned()),
         automount_service_account_token: Some(false),
         enable_service_links: Some(false),
-        security_context: Some(policy.security_context.unwrap_or_else(|| pod::confined(dictated_users))),
-        tolerations: (!policy.tolerations.is_empty()).then_some(policy.tolerations),
-        image_pull_secrets: (!policy.image_pull_secrets.is_empty()).then_some(policy.image_pull_secrets),
+        security_context: Some(
+            policy.security_context.unwrap_or_else(|| restricted(pod::USER, namespace_assigns_uids)),
+        ),
+        tolerations: non_empty(policy.tolerations),
+        image_pull_secrets: non_empty(policy.image_pull_secrets),
         init_containers: agent.map(|agent| vec![container::agent_trial(cluster, agent)]),
         containers: vec![container::trial(ETCD, cluster, wish)],
         ..PodSpec::default()

@@ -1,12 +1,12 @@
-//! The two Services.
+//! Pure: the two Services.
 
 use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
-use runtime::cache::View;
+use runtime::cache::Projection;
 use runtime::plan::Apply;
 use runtime::plan::meta::child_meta;
-use runtime::views::Service;
+use runtime::projections::Service;
 
 use super::labels::{labels, selected};
 use super::ports::{CLIENT_PORT, PEER_PORT};

@@ -1,4 +1,4 @@
-//! How a member begins. Pure.
+//! Pure: how a member begins.
 
 /// Annotation with how the member of a pod begins.
 pub(in crate::plan) const START: &str = "multi-operator.example.com/start";

@@ -1,11 +1,12 @@
-//! The pod that finds out whether one as the spec asks starts. It has none of the labels by which Services select members.
+//! Pure: the pod that finds out whether one as the spec asks starts. It has none of the labels by which Services select members.
 
-use k8s_openapi::api::core::v1::{PersistentVolumeClaimVolumeSource, Pod as CorePod, Volume};
+use k8s_openapi::api::core::v1::{Pod as CorePod, Volume};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use runtime::cache::View;
+use runtime::cache::Projection;
+use runtime::plan::Create;
 use runtime::plan::meta::child_meta;
-use runtime::plan::{Create, beside};
-use runtime::views::Pod;
+use runtime::pod::{beside, claim_volume};
+use runtime::projections::Pod;
 
 use super::container::{self, DATA_VOLUME};
 use super::pull::{trial_labels, tried, trying};
@@ -33,7 +34,7 @@ pub(in crate::plan) fn trial(
     let mut annotations = tried(cluster, wish, agent);
     annotations.insert(MEMBER.to_owned(), member.to_owned());
     let metadata = ObjectMeta { labels: Some(trial_labels(cluster)), annotations: Some(annotations), ..owned };
-    let mut spec = trying(cluster, wish, agent, observed.dictated_users);
+    let mut spec = trying(cluster, wish, agent, observed.namespace_assigns_uids);
     spec.node_selector = (!policy.node_selector.is_empty()).then_some(policy.node_selector);
     spec.affinity = policy.affinity.as_ref().map(beside::affinity);
     spec.priority_class_name.clone_from(&present.priority_class);
@@ -53,7 +54,5 @@ fn volumes(cluster: &EtcdCluster, member: &str) -> Option<Vec<Volume>> {
     let given = cluster.spec.pod.as_ref().and_then(|pod| pod.persistent_volume_claim_spec.as_ref());
     let modes = given.and_then(|claim| claim.access_modes.as_ref());
     let is_shared = modes.is_none_or(|modes| modes.iter().all(|mode| mode != "ReadWriteOncePod"));
-    let claim = PersistentVolumeClaimVolumeSource { claim_name: member.to_owned(), read_only: None };
-    let data = Volume { name: DATA_VOLUME.to_owned(), persistent_volume_claim: Some(claim), ..Volume::default() };
-    is_shared.then(|| vec![data])
+    is_shared.then(|| vec![claim_volume(DATA_VOLUME, member)])
 }

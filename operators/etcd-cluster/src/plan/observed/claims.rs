@@ -1,4 +1,4 @@
-//! What live looks have found out about members' claims. Pure data.
+//! Pure: what live looks have found out about members' claims. Pure data.
 
 use std::collections::BTreeSet;
 

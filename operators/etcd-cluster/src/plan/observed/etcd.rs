@@ -1,10 +1,10 @@
-//! What etcd and its members say. Pure data.
+//! Pure: what etcd and its members say. Pure data.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use agent_protocol::VolumeReport;
 use api::etcd_cluster::EtcdClusterReason;
-use serde::Deserialize;
 
 /// What etcd says.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,7 +26,7 @@ impl Default for Etcd {
     fn default() -> Self {
         Self {
             endpoints: BTreeMap::new(),
-            members: Err("no member has been asked".to_owned()),
+            members: Err("no member has been queried".to_owned()),
             alarms: Vec::new(),
             denied: false,
             alone: false,
@@ -58,21 +58,7 @@ pub struct Endpoint {
     /// Whether it has said that it cannot hand leadership over.
     pub keeps_leading: bool,
     /// How full its volume is, as its agent has told not long ago; none where it does not tell.
-    pub room: Option<Room>,
-}
-
-/// What a file system says of itself.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Room {
-    /// Its size, in bytes.
-    pub volume_bytes: u64,
-    /// What is free of that.
-    pub free_bytes: u64,
-    /// How many files there can be; 0 where it has no bound.
-    pub files: u64,
-    /// How many more there can be.
-    pub free_files: u64,
+    pub room: Option<VolumeReport>,
 }
 
 /// A member as the cluster lists it.

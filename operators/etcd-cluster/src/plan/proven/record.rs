@@ -1,4 +1,4 @@
-//! What a member has been seen to run with, as its claim records it. Pure data.
+//! Pure: what a member has been seen to run with, as its claim records it. Pure data.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! How members are named, and how etcd writes ids. Pure.
+//! Pure: how members are named, and how etcd writes ids.
 
 use crate::plan::{Member, names};
 

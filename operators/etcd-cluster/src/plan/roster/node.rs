@@ -1,7 +1,7 @@
-//! One of those who are, were or shall be members.
+//! Pure: one of those who are, were or shall be members.
 
 use jiff::{SignedDuration, Timestamp};
-use runtime::views::{Claim, Container, Pod, Running};
+use runtime::projections::{Claim, Container, Pod, Running};
 
 use super::ids::hex;
 use crate::plan::objects::{ETCD, Facts, RESTARTS, START, Start, VERSION};

@@ -1,11 +1,11 @@
-//! Conditions. Pure.
+//! Pure: Conditions.
 
 use api::condition_type::READY;
 use api::etcd_cluster::EtcdClusterReason;
 use api::etcd_cluster::condition_type::{AVAILABLE, DURABLE, QUORUM_HEALTHY, RECOVERING, SCALING, UPGRADING, WARNING};
 use api::{Condition, ConditionStatus};
 use jiff::Timestamp;
-use runtime::plan::conditions::{Summary, condition};
+use runtime::status::conditions::{Summary, condition};
 
 use super::super::wish::Wish;
 use super::super::{Alarm, quorum};
@@ -60,7 +60,7 @@ fn available(standing: &Standing, now: Timestamp) -> Condition {
             AVAILABLE,
             None,
             EtcdClusterReason::AuthenticationRequired,
-            format!("Cluster cannot be asked: {why}"),
+            format!("Cluster cannot be queried: {why}"),
             now,
         ),
         Err(_) if standing.restarting => old(
@@ -83,10 +83,14 @@ fn recovering(standing: &Standing, now: Timestamp) -> Condition {
         Some(why) => {
             old(RECOVERING, true, EtcdClusterReason::DisasterRecovery, format!("Disaster recovery: {why}"), now)
         }
-        None if standing.denied => {
-            old(RECOVERING, None, EtcdClusterReason::AuthenticationRequired, "Members cannot be asked".to_owned(), now)
-        }
-        None => old(RECOVERING, false, EtcdClusterReason::NothingToRecover, "All members are well".to_owned(), now),
+        None if standing.denied => old(
+            RECOVERING,
+            None,
+            EtcdClusterReason::AuthenticationRequired,
+            "Members cannot be queried".to_owned(),
+            now,
+        ),
+        None => old(RECOVERING, false, EtcdClusterReason::NothingToRecover, "All members are healthy".to_owned(), now),
     }
 }
 
@@ -115,7 +119,7 @@ fn durable(cluster: &EtcdCluster, wish: &Wish, standing: &Standing, now: Timesta
         true if standing.terminating => (
             ConditionStatus::False,
             EtcdClusterReason::ClaimTerminating,
-            "claims of members are being deleted: see the condition Warning",
+            "PVCs of members are terminating: see the condition Warning",
         ),
         true => (ConditionStatus::True, EtcdClusterReason::Volumes, "each member has a volume of its own"),
         false if asks_for_ephemeral(cluster) => (
@@ -153,7 +157,7 @@ fn old(
 fn summary(standing: &Standing, paused: bool, now: Timestamp) -> Vec<Condition> {
     if paused {
         let ready = if standing.summary == Summary::Ready { ConditionStatus::True } else { ConditionStatus::False };
-        let message = format!("paused: nothing is changed until spec.paused is false; {}", standing.message);
+        let message = format!("paused: the operator changes nothing until spec.paused is false; {}", standing.message);
         return vec![condition(READY, ready, EtcdClusterReason::Paused, message, now)];
     }
     standing.summary.conditions(standing.reason.clone(), standing.message.clone(), now)

@@ -1,22 +1,22 @@
-//! Which news of members and of the cluster are events. Pure.
+//! Pure: which news of members and of the cluster are events.
 
 use api::etcd_cluster::condition_type::{QUORUM_HEALTHY, WARNING};
 use api::etcd_cluster::{EtcdClusterEvent, EtcdClusterReason, EtcdClusterStatus};
 use api::{Condition, ConditionStatus, Reason};
-use runtime::plan::Announcement;
+use runtime::plan::EventDraft;
 
 use super::super::membership::Step;
 use super::conditions::{NOT_DURABLE, asks_for_ephemeral};
 use crate::EtcdCluster;
 
 /// What is told of a step once it has been taken.
-pub(in crate::plan) fn done(step: &Step) -> Vec<Announcement> {
+pub(in crate::plan) fn done(step: &Step) -> Vec<EventDraft> {
     let Step::Remove { name, dead: Some(why), .. } = step else { return Vec::new() };
     vec![announcement(true, EtcdClusterEvent::ReplacingDeadMember, format!("member {name} is being replaced: {why}"))]
 }
 
 /// What happened to members, under the old operator's names; and what a person should know of at once.
-pub(in crate::plan) fn events(cluster: &EtcdCluster, after: &EtcdClusterStatus) -> Vec<Announcement> {
+pub(in crate::plan) fn events(cluster: &EtcdCluster, after: &EtcdClusterStatus) -> Vec<EventDraft> {
     let before = &cluster.status;
     let mut events = of_members(before, after);
     events.extend(leadership(before, after));
@@ -41,7 +41,7 @@ pub(in crate::plan) fn events(cluster: &EtcdCluster, after: &EtcdClusterStatus) 
 }
 
 /// What became of the wish that another member leads.
-fn leadership(before: &EtcdClusterStatus, after: &EtcdClusterStatus) -> Option<Announcement> {
+fn leadership(before: &EtcdClusterStatus, after: &EtcdClusterStatus) -> Option<EventDraft> {
     if after.leader_moved_for == before.leader_moved_for {
         return None;
     }
@@ -50,17 +50,17 @@ fn leadership(before: &EtcdClusterStatus, after: &EtcdClusterStatus) -> Option<A
         Some(from) => announcement(
             false,
             EtcdClusterEvent::LeaderMoved,
-            format!("member {leader} leads now, after member {from}"),
+            format!("leadership transferred from member {from} to member {leader}"),
         ),
         None => {
-            let message = format!("member {leader} goes on leading: there is no other member that could");
+            let message = format!("leadership not transferred: no other member is eligible (leader stays {leader})");
             announcement(false, EtcdClusterEvent::LeaderNotMoved, message)
         }
     })
 }
 
 /// The old operator's events, each once: when a member is listed for the first time or no more, or runs another version.
-fn of_members(before: &EtcdClusterStatus, after: &EtcdClusterStatus) -> Vec<Announcement> {
+fn of_members(before: &EtcdClusterStatus, after: &EtcdClusterStatus) -> Vec<EventDraft> {
     let mut events = Vec::new();
     for now in after.listed() {
         let was = before.member(&now.name).filter(|was| was.id.is_some());
@@ -88,6 +88,6 @@ fn of_members(before: &EtcdClusterStatus, after: &EtcdClusterStatus) -> Vec<Anno
     events
 }
 
-fn announcement(warning: bool, reason: impl Into<Reason>, message: String) -> Announcement {
-    Announcement { warning, reason: reason.into(), message }
+fn announcement(warning: bool, reason: impl Into<Reason>, message: String) -> EventDraft {
+    EventDraft { warning, reason: reason.into(), message }
 }

@@ -1,4 +1,4 @@
-//! What status says of single members. Pure.
+//! Pure: what status says of single members.
 
 use api::etcd_cluster::{MemberRole, MemberStatus, Members};
 use jiff::{Timestamp, Unit};

@@ -1,7 +1,7 @@
-//! What works, but not as well as a person might think. Pure.
+//! Pure: what works, but not as well as a person might think.
 
 use api::etcd_cluster::EtcdClusterReason;
-use runtime::views::Claim;
+use runtime::projections::Claim;
 
 use super::super::objects::{OWNER_UID, RETIRED};
 use super::super::roster::Roster;
@@ -86,7 +86,8 @@ fn of_spec(observed: &Observed) -> Option<Explanation> {
     let spec = &observed.cluster.spec;
     if spec.size % 2 == 0 {
         let size = spec.size;
-        let message = format!("{size} members survive the loss of no more than {} do: an odd size is better", size - 1);
+        let message =
+            format!("a cluster of {size} members tolerates no more failures than one of {}; use an odd size", size - 1);
         return Some((EtcdClusterReason::EvenSize, message));
     }
     let busybox = spec.pod.as_ref().is_some_and(|pod| pod.busybox_image.is_some());

@@ -1,4 +1,4 @@
-//! Alarms and steps, in words. Pure.
+//! Pure: alarms and steps, in words.
 
 use api::etcd_cluster::EtcdClusterReason;
 
@@ -58,15 +58,13 @@ pub(super) fn doing(cluster: &EtcdCluster, roster: &Roster<'_>, step: &Step, wis
     match step {
         Step::Adopt { names } => (
             EtcdClusterReason::AdoptingVolumes,
-            format!("taking over the volumes of an earlier cluster: {}", names.join(", ")),
+            format!("adopting the volumes of an earlier cluster: {}", names.join(", ")),
         ),
         Step::Start { name, .. } if is_restarting_one(cluster, roster, wish, name) => {
             (EtcdClusterReason::RestartingMember, format!("waiting for member {name} to start again as the spec asks"))
         }
         Step::Start { name, .. } => (EtcdClusterReason::MemberStarting, format!("waiting for member {name} to start")),
-        Step::Add { name, .. } => {
-            (EtcdClusterReason::MemberJoining, format!("waiting until etcd takes member {name} in"))
-        }
+        Step::Add { name, .. } => (EtcdClusterReason::MemberJoining, format!("waiting for etcd to add member {name}")),
         Step::Promote { name, .. } | Step::Nudge { name } => {
             (EtcdClusterReason::MemberJoining, format!("waiting for member {name} to catch up, after which it votes"))
         }
@@ -75,13 +73,16 @@ pub(super) fn doing(cluster: &EtcdCluster, roster: &Roster<'_>, step: &Step, wis
         }
         Step::Remove { name, .. } => (EtcdClusterReason::RemovingMember, format!("removing member {name}")),
         Step::DropPod { name } | Step::Renew { name } if is_member(name) => {
-            (EtcdClusterReason::RestartingMember, format!("waiting until the pod {name} is gone"))
+            (EtcdClusterReason::RestartingMember, format!("waiting for pod {name} to be deleted"))
         }
-        Step::DropPod { name } | Step::Renew { name } => {
-            (EtcdClusterReason::RemovingMember, format!("waiting until the pod {name}, of no member, is gone"))
+        Step::DropPod { name } | Step::Renew { name } => (
+            EtcdClusterReason::RemovingMember,
+            format!("waiting for pod {name}, which belongs to no member, to be deleted"),
+        ),
+        Step::DropClaim { name } => (EtcdClusterReason::RemovingMember, format!("cleaning up after member {name}")),
+        Step::MoveLeader { to, .. } => {
+            (EtcdClusterReason::MovingLeader, format!("transferring leadership to member {to}"))
         }
-        Step::DropClaim { name } => (EtcdClusterReason::RemovingMember, format!("clearing up after member {name}")),
-        Step::MoveLeader { to, .. } => (EtcdClusterReason::MovingLeader, format!("making member {to} lead")),
         Step::Fill { left, .. } => {
             let why = "before the first member leaves 3.6, all must have taken a snapshot (options.snapshot-count)";
             (EtcdClusterReason::FillingLog, format!("{why}: {left} more entries to write"))

@@ -1,6 +1,6 @@
 //! Which cluster is begun, or begun no second time: by the token of each, and by what claims tell once status is lost.
 
-use runtime::views::Claim;
+use runtime::projections::Claim;
 
 use super::members::{after, at, pod, three, touches_nothing};
 use super::*;

@@ -1,7 +1,7 @@
 //! Claims that people have copied from members', labels included: nothing is done with them.
 
 use api::UNSAVED_DATA;
-use runtime::views::Claim;
+use runtime::projections::Claim;
 
 use super::claims::{claim, growing, voted};
 use super::members::{NAMES, after};
@@ -27,12 +27,12 @@ fn touched(plan: &EtcdPlan) -> Vec<&str> {
         Effect::Delete(delete) => Some(&delete.key),
         Effect::Act(_) => None,
     });
-    effects.chain(plan.aside.iter().map(|apply| &apply.key)).map(|key| &*key.name).collect()
+    effects.chain(plan.independent.iter().map(|apply| &apply.key)).map(|key| &*key.name).collect()
 }
 
 fn leaves_alone(seen: &Observed, name: &str, why: &str) {
     let plan = after(seen, 60);
-    assert!(!touched(&plan).contains(&name), "{why}: {:?} {:?}", plan.effects, plan.aside);
+    assert!(!touched(&plan).contains(&name), "{why}: {:?} {:?}", plan.effects, plan.independent);
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn a_copy_goes_neither_with_the_cluster_nor_when_nobody_holds_it_any_more() {
     let deleted = json!({ "finalizers": [UNSAVED_DATA], "deletionTimestamp": "2026-01-01T00:00:00Z" });
     seen.claims[3] = copy("c-backup", &deleted, &json!({}));
     let plan = after(&seen, 60);
-    let released: Vec<_> = plan.aside.iter().filter(|apply| &*apply.key.name == "c-backup").collect();
+    let released: Vec<_> = plan.independent.iter().filter(|apply| &*apply.key.name == "c-backup").collect();
     assert_eq!((released.len(), &released[0].body["metadata"]["finalizers"]), (1, &json!([])));
     Arc::get_mut(&mut seen.cluster).unwrap().meta.deleting = true;
     let status = after(&seen, 60).status.unwrap();

@@ -1,9 +1,9 @@
 //! What is applied to claims, and that what the API server refuses of it keeps nothing else from being applied.
 
 use api::UNSAVED_DATA;
-use runtime::cache::View as _;
+use runtime::cache::Projection as _;
 use runtime::plan::Apply;
-use runtime::views::Claim;
+use runtime::projections::Claim;
 
 use super::members::{NAMES, after, three};
 use super::*;
@@ -37,7 +37,7 @@ fn applied(plan: &EtcdPlan) -> Vec<&Apply> {
         Effect::Apply(apply) => Some(apply),
         _ => None,
     });
-    effects.chain(&plan.aside).filter(|apply| apply.kind.kind == "PersistentVolumeClaim").collect()
+    effects.chain(&plan.independent).filter(|apply| apply.kind.kind == "PersistentVolumeClaim").collect()
 }
 
 fn size(apply: &Apply) -> Option<&str> {

@@ -57,5 +57,5 @@ fn a_learner_gets_its_entry_and_is_looked_at_seldom_though_it_is_yet_to_join() {
     let nudged =
         |effect: &Effect<EtcdAct>| matches!(effect, Effect::Act(EtcdAct { change: Change::Fill { entries: 1 }, .. }));
     assert!(plan.effects.iter().any(nudged), "{:?}", plan.effects);
-    assert_eq!(plan.next, Next::After(pause::SLOWLY));
+    assert_eq!(plan.next, Requeue::After(pause::SLOWLY));
 }

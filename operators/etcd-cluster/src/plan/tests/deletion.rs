@@ -2,7 +2,7 @@
 
 use api::UNSAVED_DATA;
 use runtime::namespaces::Termination;
-use runtime::views::Claim;
+use runtime::projections::Claim;
 
 use super::members::{NAMES, after, three};
 use super::*;
@@ -13,7 +13,7 @@ fn finalizers(plan: &EtcdPlan) -> Vec<(&'static str, Value)> {
         Effect::Apply(apply) => Some(apply),
         _ => None,
     });
-    let held = effects.chain(&plan.aside).filter(|apply| apply.body["metadata"]["finalizers"].is_array());
+    let held = effects.chain(&plan.independent).filter(|apply| apply.body["metadata"]["finalizers"].is_array());
     held.map(|apply| (apply.kind.kind, apply.body["metadata"]["finalizers"].clone())).collect()
 }
 
@@ -76,7 +76,7 @@ fn clients_are_let_in_once_claims_are_held() {
     let mut seen = three(&json!({ "size": 3 }));
     let lets_in = |seen: &Observed| {
         let plan = after(seen, 60);
-        let service = plan.aside.iter().any(|apply| *apply.key.name == *"c-client");
+        let service = plan.independent.iter().any(|apply| *apply.key.name == *"c-client");
         (service, plan.status.unwrap().contract.is_true(api::condition_type::READY))
     };
     assert_eq!(lets_in(&seen), (true, true));
@@ -147,7 +147,7 @@ fn claims_of_a_deletion_that_orphans_stay_though_volumes_are_to_go_with_the_clus
     let delete = json!({ "size": 3, "storage": { "onDelete": "Delete" } });
     let deleted = |held_by: &[&str], foreign: &[&str]| {
         let mut seen = going(&delete, held_by, &held);
-        seen.clients = Seen::Leaving;
+        seen.clients = ChildState::Terminating;
         seen.foreign = foreign.iter().map(|pod| (*pod).into()).collect();
         let plan = after(&seen, 60);
         assert_eq!(finalizers(&plan).len(), 4, "all is released: {:?}", plan.effects);
@@ -160,7 +160,7 @@ fn claims_of_a_deletion_that_orphans_stay_though_volumes_are_to_go_with_the_clus
     // Pods may be gone by then; Services and the budget go after the object, or lose their owner with all else.
     let without_children = |held_by: &[&str]| {
         let mut seen = going(&delete, held_by, &held);
-        (seen.peers, seen.clients, seen.budget) = (Seen::Absent, Seen::Absent, Seen::Absent);
+        (seen.peers, seen.clients, seen.budget) = (ChildState::Absent, ChildState::Absent, ChildState::Absent);
         after(&seen, 60).effects.iter().filter(|effect| matches!(effect, Effect::Delete(_))).count()
     };
     assert_eq!(without_children(&[ETCD_VOLUMES]), 0);
@@ -198,7 +198,7 @@ fn a_cluster_that_is_never_at_rest_is_held_as_well() {
         if stalled {
             // As where a quota allows no pod.
             let why = api::condition_type::STALLED;
-            let condition = runtime::plan::conditions::condition(
+            let condition = runtime::status::conditions::condition(
                 why,
                 ConditionStatus::True,
                 api::ReconcileReason::Forbidden,

@@ -25,7 +25,7 @@ fn moves(plan: &EtcdPlan) -> Option<u64> {
 #[test]
 fn another_member_leads_after_it_is_written_down_who_led() {
     let first = after(&asked_to_move("a", |_| {}, false), 60);
-    assert_eq!((moves(&first), first.next), (None, Next::After(pause::STEP)));
+    assert_eq!((moves(&first), first.next), (None, Requeue::After(pause::STEP)));
     let latched = first.status.unwrap();
     assert_eq!((latched.leader_moving_from.as_deref(), latched.leader_moved_for), (Some(NAMES[0]), None));
     let from = |status: &mut EtcdClusterStatus| status.leader_moving_from = Some(NAMES[0].to_owned());
@@ -34,7 +34,7 @@ fn another_member_leads_after_it_is_written_down_who_led() {
     assert!(matches!(moves(&second), Some(2 | 3)));
     let status = second.status.unwrap();
     assert_eq!(reason(&status, "Ready").0, ConditionStatus::True, "nothing is missing meanwhile");
-    assert!(message(&status).contains("lead, as the annotation etcd.database.coreos.com/move-leader asks"));
+    assert!(message(&status).contains("as the annotation etcd.database.coreos.com/move-leader requests"));
     assert_eq!(status.leader_moved_for, None, "nothing is promised");
     for answer in seen.etcd.endpoints.values_mut() {
         answer.as_mut().unwrap().leader = 3;

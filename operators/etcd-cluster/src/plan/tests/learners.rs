@@ -1,7 +1,7 @@
 //! Members that join, and for how long they are waited for.
 
 use api::etcd_cluster::{MemberRole, MemberStatus};
-use runtime::views::{Container, Pod};
+use runtime::projections::{Container, Pod};
 
 use super::members::{NAMES, after, at, pod, three};
 use super::*;
@@ -88,6 +88,6 @@ fn what_cluster_dns_tells_of_is_read_only_where_a_pod_can_be_listed() {
 #[test]
 fn a_learner_that_gets_nowhere_is_helped_along_less_often() {
     let (seen, _) = learning(0, false);
-    assert_eq!(after(&seen, 60).next, Next::After(pause::NUDGED));
-    assert_eq!(after(&seen, 180).next, Next::After(pause::SLOWLY));
+    assert_eq!(after(&seen, 60).next, Requeue::After(pause::NUDGED));
+    assert_eq!(after(&seen, 180).next, Requeue::After(pause::SLOWLY));
 }

@@ -146,7 +146,7 @@ fn a_removal_is_noted_on_the_claim_as_long_as_it_is_to_go() {
     let mut stays = of_two(2);
     label(&mut stays, 1, objects::RETIRING);
     let back = |seen: &Observed| {
-        let aside = after(seen, 60).aside.into_iter().filter(|apply| apply.hand_over == Some("retire"));
+        let aside = after(seen, 60).independent.into_iter().filter(|apply| apply.hand_over == Some("retire"));
         aside.map(|apply| apply.body["metadata"]["labels"][objects::RETIRING].clone()).collect::<Vec<_>>()
     };
     assert_eq!(back(&stays), ["false"], "the mark is taken back, whoever else owns it");

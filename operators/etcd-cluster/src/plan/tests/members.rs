@@ -1,6 +1,6 @@
 //! Three members that run, and what single things that befall them come to.
 
-use runtime::views::{Claim, Pod};
+use runtime::projections::{Claim, Pod};
 
 use super::*;
 use crate::plan::roster::hex;
@@ -267,7 +267,7 @@ fn a_restart_for_a_larger_volume_is_no_lost_quorum() {
     seen.etcd = Etcd::default();
     let plan = after(&seen, 60);
     let forgets = |apply: &Apply| apply.kind == Claim::KIND && apply.hand_over == Some("next");
-    assert!(!plan.aside.iter().any(forgets), "it is remembered until the member is back");
+    assert!(!plan.independent.iter().any(forgets), "it is remembered until the member is back");
     let status = plan.status.unwrap();
     assert_eq!(reason(&status, "Ready").1, "RestartingMember");
     assert_eq!(reason(&status, "Available").1, "RestartingMember");

@@ -42,11 +42,11 @@ fn without_a_bound_nothing_is_made() {
         let mut seen = observed(&spec, &decided());
         leave_out(&mut seen);
         let plan = after(&seen, 0);
-        assert!(plan.effects.is_empty() && plan.aside.is_empty(), "{spec}: {:?}", plan.effects);
+        assert!(plan.effects.is_empty() && plan.independent.is_empty(), "{spec}: {:?}", plan.effects);
         let status = plan.status.unwrap();
         assert_eq!(reason(&status, "Stalled"), (ConditionStatus::True, "OptionRefused".to_owned()));
         assert!(
-            message(&status).contains("set it to 1 or more, or leave it out; until then nothing is made"),
+            message(&status).contains("set it to 1 or more, or leave it out; until then nothing is created"),
             "{spec}"
         );
     }

@@ -1,6 +1,6 @@
 //! A pod as the spec asks is tried before the first member that is well gives up its own for one.
 
-use runtime::views::Pod;
+use runtime::projections::Pod;
 
 use super::members::{NAMES, after, message, three};
 use super::*;
@@ -11,7 +11,7 @@ use crate::plan::placement::{Beside, beside};
 fn moving(pod: &Value) -> Observed {
     let mut seen = three(&json!({ "size": 3 }));
     seen.cluster = three(&json!({ "size": 3, "pod": pod })).cluster;
-    (seen.peers, seen.beside) = (Seen::Absent, beside(&seen.cluster, &present(&json!({}))));
+    (seen.peers, seen.beside) = (ChildState::Absent, beside(&seen.cluster, &present(&json!({}))));
     seen
 }
 

@@ -1,7 +1,7 @@
 //! The image is tried before the first member gets it.
 
-use runtime::plan::conditions;
-use runtime::views::Pod;
+use runtime::projections::Pod;
+use runtime::status::conditions;
 
 use super::members::{NAMES, after, three};
 use super::*;
@@ -9,14 +9,14 @@ use super::*;
 const NEXT: &str = "quay.io/coreos/etcd:v3.6.17";
 
 /// Three members that are well, of 3.6.16, and are to run 3.6.17.
-fn rolling() -> Observed {
+pub(super) fn rolling() -> Observed {
     let mut seen = three(&json!({ "size": 3, "version": "3.6.17" }));
-    seen.peers = Seen::Absent;
+    seen.peers = ChildState::Absent;
     seen
 }
 
 /// The pod that tries `image` is there, and its etcd container is in that state.
-fn trying(image: &str, state: &Value) -> Observed {
+pub(super) fn trying(image: &str, state: &Value) -> Observed {
     let mut seen = rolling();
     let pod = json!({
         "metadata": { "namespace": "n", "name": "c-pull", "uid": "p",
@@ -40,7 +40,7 @@ fn placed(seen: &Observed, mut pod: Pod) -> Pod {
 }
 
 /// What is done to pods, and why Ready says what it does.
-fn outcome(seen: &Observed) -> (Vec<String>, String) {
+pub(super) fn outcome(seen: &Observed) -> (Vec<String>, String) {
     let plan = after(seen, 60);
     let done = plan.effects.iter().filter_map(|effect| match effect {
         Effect::Create(create) => Some(format!("create {}", create.key.name)),
@@ -225,7 +225,7 @@ fn no_service_selects_the_pod_that_tries_an_image() {
 }
 
 /// The manager has another image by now, and members are to get other pods.
-fn with_another_agent() -> Observed {
+pub(super) fn with_another_agent() -> Observed {
     let mut seen = three(&json!({ "size": 3 }));
     seen.cluster = three(&json!({ "size": 3, "pod": { "labels": { "team": "a" } } })).cluster;
     seen.agent_image = "agent:2".into();
@@ -233,7 +233,7 @@ fn with_another_agent() -> Observed {
 }
 
 /// The pod that tries both images is there, and its containers fare like that.
-fn trying_both(agent: &Value, etcd: &Value) -> Observed {
+pub(super) fn trying_both(agent: &Value, etcd: &Value) -> Observed {
     let mut seen = with_another_agent();
     let image = "quay.io/coreos/etcd:v3.6.16";
     let pull = trying(image, etcd).pull.unwrap();
@@ -248,67 +248,7 @@ fn trying_both(agent: &Value, etcd: &Value) -> Observed {
             "containerStatuses": [of("etcd", image, etcd)] },
     });
     let pod = placed(&seen, Pod::decode(&pod.to_string()).unwrap());
-    (pull.trouble, pull.running) = (pod.trouble, pod.running);
+    (pull.diagnosis, pull.running) = (pod.diagnosis, pod.running);
     seen.pull = Some(Arc::new(pull));
     seen
-}
-
-#[test]
-fn no_member_gives_up_its_pod_for_one_whose_agent_cannot_be_had() {
-    let seen = with_another_agent();
-    assert_eq!(outcome(&seen), (vec!["create c-pull".to_owned()], "PullingImage".to_owned()));
-    let pod = after(&seen, 60).effects.into_iter().find_map(|effect| match effect {
-        Effect::Create(create) => Some(create.body),
-        _ => None,
-    });
-    let agent = &pod.unwrap()["spec"]["initContainers"][0];
-    assert_eq!((&agent["image"], &agent["command"]), (&json!("agent:2"), &json!(["/agent", "--version"])));
-    let waits = |reason: &str| json!({ "waiting": { "reason": reason, "message": "no such image" } });
-    let ended = |code: i32| json!({ "terminated": { "exitCode": code, "reason": "Error" } });
-    let (pulling, later) = (waits("ContainerCreating"), waits("PodInitializing"));
-    assert_eq!(outcome(&trying_both(&pulling, &later)), (vec![], "PullingImage".to_owned()));
-    for useless in [waits("ImagePullBackOff"), ended(1)] {
-        let seen = trying_both(&useless, &later);
-        assert_eq!(outcome(&seen), (vec![], "ImageUnavailable".to_owned()), "{useless}");
-        let status = after(&seen, 60).status.unwrap();
-        let told = &status.contract.condition("Ready").unwrap().message;
-        assert!(told.contains("image agent:2 cannot be used") && told.contains("spec.pod.imagePullSecrets"), "{told}");
-    }
-    let seen = trying_both(&ended(0), &waits("ImagePullBackOff"));
-    let status = after(&seen, 60).status.unwrap();
-    assert!(status.contract.condition("Ready").unwrap().message.contains("correct spec.version"), "of etcd's image");
-    assert_eq!(outcome(&trying_both(&ended(0), &ended(0))).0, [format!("delete {}", NAMES[1])]);
-}
-
-/// As the message says.
-#[test]
-fn a_secret_that_is_given_for_images_has_them_tried_again() {
-    let mut seen = trying_both(&json!({ "waiting": { "reason": "ImagePullBackOff" } }), &json!({ "waiting": {} }));
-    let pods = json!({ "labels": { "team": "a" }, "imagePullSecrets": [{ "name": "pull" }] });
-    seen.cluster = three(&json!({ "size": 3, "pod": pods })).cluster;
-    assert_eq!(outcome(&seen).0, ["delete c-pull"], "it was made without the Secret");
-}
-
-#[test]
-fn the_agents_image_is_tried_where_no_member_has_it_and_one_is_to_get_it() {
-    let mut seen = with_another_agent();
-    let running = Arc::get_mut(&mut seen.pods[0]).unwrap().running.as_mut().unwrap();
-    running.containers[0].image = "agent:2".into();
-    assert_eq!(outcome(&seen).0, [format!("delete {}", NAMES[1])], "one has it");
-
-    let mut seen = rolling();
-    seen.agent_image = "agent:2".into();
-    let pod = after(&seen, 60).effects.into_iter().find_map(|effect| match effect {
-        Effect::Create(create) => Some(create.body),
-        _ => None,
-    });
-    assert!(pod.unwrap()["spec"]["initContainers"].is_null(), "pods stay, and so does the agent in them");
-
-    let mut seen = with_another_agent();
-    seen.pull =
-        trying("quay.io/coreos/etcd:v3.6.16", &json!({ "terminated": { "exitCode": 0, "reason": "Completed" } })).pull;
-    assert_eq!(outcome(&seen).0, ["delete c-pull"], "it says nothing of the agent");
-    let mut seen = trying_both(&json!({ "waiting": { "reason": "ImagePullBackOff" } }), &json!({ "waiting": {} }));
-    seen.cluster = three(&json!({ "size": 3 })).cluster;
-    assert_eq!(outcome(&seen).0, ["delete c-pull"], "the change is taken back");
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use api::Contract;
-use runtime::plan::conditions;
+use runtime::status::conditions;
 
 use super::members::three;
 use super::*;
@@ -86,7 +86,7 @@ fn it_is_looked_again_in_time() {
         let old = silent.status.member_statuses.iter_mut();
         old.for_each(|status| status.since = Some(Timestamp::UNIX_EPOCH));
         for second in 300..300 + LASTS {
-            let Next::After(delay) = silent.look(second).next else { panic!("it is looked again") };
+            let Requeue::After(delay) = silent.look(second).next else { panic!("it is looked again") };
             assert!(delay <= Duration::from_secs(1), "{spec} {second}: {delay:?}");
         }
         silent.look(300 + LASTS);

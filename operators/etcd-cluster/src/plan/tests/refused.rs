@@ -61,7 +61,7 @@ fn one_more_is_tried_before_it_gets_a_volume() {
     assert_eq!((created(&plan).len(), claims.count()), (0, 0), "{:?}", plan.effects);
     let status = plan.status.unwrap();
     assert_eq!(reason(&status, "Stalled"), (ConditionStatus::True, "PodRefused".to_owned()));
-    assert!(message(&status).ends_with("so there are no more than there are: exceeded quota"), "{}", message(&status));
+    assert!(message(&status).ends_with("so none is added: exceeded quota"), "{}", message(&status));
 }
 
 /// Each has another name, so the cluster remembers for how long that has been going on.

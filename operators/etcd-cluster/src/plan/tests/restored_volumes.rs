@@ -1,7 +1,7 @@
 //! Copies of volumes of another namespace's cluster of that name, as a backup that is restored there makes them. A member that starts
 //! on one goes by the addresses in its data: it would take part in that cluster.
 
-use runtime::views::Claim;
+use runtime::projections::Claim;
 
 use super::members::{NAMES, after, message, removes, three};
 use super::*;
@@ -49,7 +49,7 @@ fn copies_are_not_started_whether_status_was_copied_or_a_person_adopts_them() {
 #[test]
 fn every_claim_tells_of_its_namespace() {
     let seen = three(&json!({ "size": 3 }));
-    let claims = after(&seen, 60).aside.into_iter().filter(|apply| apply.kind.kind == "PersistentVolumeClaim");
+    let claims = after(&seen, 60).independent.into_iter().filter(|apply| apply.kind.kind == "PersistentVolumeClaim");
     let told = claims.filter(|apply| apply.body["metadata"]["labels"][NAMESPACE] == "n").count();
     assert_eq!(told, 3);
 }

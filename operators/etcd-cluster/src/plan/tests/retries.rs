@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use runtime::plan::{Next, conditions};
+use runtime::plan::Requeue;
+use runtime::status::conditions;
 
 use super::members::{NAMES, after, three};
 use super::*;
@@ -19,7 +20,7 @@ fn looks(seen: &mut Observed, size: u8, seconds: &[i64]) -> Vec<(bool, u128)> {
         seen.cluster = observed(&spec, &status).cluster;
         let remove =
             |effect: &Effect<EtcdAct>| matches!(effect, Effect::Act(EtcdAct { change: Change::Remove { .. }, .. }));
-        let Next::After(delay) = plan.next else { panic!("it is looked again") };
+        let Requeue::After(delay) = plan.next else { panic!("it is looked again") };
         (plan.effects.iter().any(remove), delay.as_millis())
     };
     seconds.iter().map(look).collect()
@@ -28,7 +29,7 @@ fn looks(seen: &mut Observed, size: u8, seconds: &[i64]) -> Vec<(bool, u128)> {
 /// The third of three has lost its pod and its claim.
 fn bereft() -> Observed {
     let mut seen = three(&json!({ "size": 3 }));
-    seen.peers = Seen::Absent;
+    seen.peers = ChildState::Absent;
     seen.etcd.endpoints.remove(NAMES[2]);
     seen.pods.remove(2);
     seen.claims.remove(2);
@@ -67,7 +68,7 @@ fn a_removal_that_etcd_is_about_to_take_is_tried_soon() {
 #[test]
 fn the_first_refusal_in_a_cluster_that_was_well_for_long_is_followed_soon() {
     let mut seen = three(&json!({ "size": 3 }));
-    seen.peers = Seen::Absent;
+    seen.peers = ChildState::Absent;
     looks(&mut seen, 3, &[60]);
     assert!(seen.cluster.status.contract.is_true("Ready"));
     assert_eq!(looks(&mut seen, 2, &[3_660, 3_661, 3_700]), [AT_ONCE, SOON, SOON]);
@@ -77,7 +78,7 @@ fn the_first_refusal_in_a_cluster_that_was_well_for_long_is_followed_soon() {
 #[test]
 fn a_removal_that_is_refused_is_known_as_such_by_its_mark_whatever_else_fails() {
     let mut seen = three(&json!({ "size": 3 }));
-    seen.peers = Seen::Absent;
+    seen.peers = ChildState::Absent;
     looks(&mut seen, 3, &[60]);
     Arc::get_mut(&mut seen.claims[2]).unwrap().labels.insert(objects::RETIRING.to_owned(), "true".to_owned());
     let mut paused = looks(&mut seen, 2, &[61]);

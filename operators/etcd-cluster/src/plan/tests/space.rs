@@ -1,5 +1,7 @@
 //! Room: on volumes, and in databases.
 
+use agent_protocol::VolumeReport;
+
 use super::members::{NAMES, after, at, crashing, message, removes, three};
 use super::*;
 
@@ -40,7 +42,7 @@ fn volumes_in_a_bad_state_are_counted() {
     let mut bad = full(&json!({ "waiting": { "reason": "CrashLoopBackOff" } }));
     Arc::get_mut(&mut bad.claims[0]).unwrap().meta.deleting = true;
     assert_eq!(counted(&bad), [1, 1, 0]);
-    let low = [ROOM, Room { free_bytes: 100 << 20, ..ROOM }, Room { free_bytes: 90 << 20, ..ROOM }];
+    let low = [ROOM, VolumeReport { free_bytes: 100 << 20, ..ROOM }, VolumeReport { free_bytes: 90 << 20, ..ROOM }];
     assert_eq!(counted(&on_volumes_with(low)), [0, 0, 2]);
 }
 
@@ -128,7 +130,7 @@ fn little_room_is_warned_of_before_there_is_none() {
 }
 
 /// Three members on volumes of 1Gi, whose file systems have so much free.
-fn on_volumes_with(free: [Room; 3]) -> Observed {
+fn on_volumes_with(free: [VolumeReport; 3]) -> Observed {
     let mut seen = filled(20 << 20, "1Gi");
     for (name, room) in NAMES.iter().zip(free) {
         seen.etcd.endpoints.get_mut(*name).unwrap().as_mut().unwrap().room = Some(room);
@@ -136,7 +138,8 @@ fn on_volumes_with(free: [Room; 3]) -> Observed {
     seen
 }
 
-const ROOM: Room = Room { volume_bytes: 1_054_257_152, free_bytes: 500 << 20, files: 65_536, free_files: 65_000 };
+const ROOM: VolumeReport =
+    VolumeReport { volume_bytes: 1_054_257_152, free_bytes: 500 << 20, files: 65_536, free_files: 65_000 };
 
 #[test]
 fn a_volume_that_is_nearly_full_is_warned_of_whatever_fills_it() {
@@ -145,8 +148,8 @@ fn a_volume_that_is_nearly_full_is_warned_of_whatever_fills_it() {
         status.contract.condition("Warning").map(|warning| (warning.reason.to_string(), warning.message.clone()))
     };
     assert_eq!(warning(&on_volumes_with([ROOM; 3])), None);
-    assert_eq!(warning(&on_volumes_with([Room { free_bytes: 130 << 20, ..ROOM }; 3])), None);
-    let few_bytes = Room { free_bytes: 100 << 20, ..ROOM };
+    assert_eq!(warning(&on_volumes_with([VolumeReport { free_bytes: 130 << 20, ..ROOM }; 3])), None);
+    let few_bytes = VolumeReport { free_bytes: 100 << 20, ..ROOM };
     let (reason, message) = warning(&on_volumes_with([ROOM, few_bytes, ROOM])).unwrap();
     assert_eq!(reason, "VolumeLow");
     assert!(
@@ -154,15 +157,15 @@ fn a_volume_that_is_nearly_full_is_warned_of_whatever_fills_it() {
         "{message}"
     );
     assert!(message.contains("raise spec.storage.size") && !message.contains(NAMES[0]), "{message}");
-    let few_files = Room { free_files: 900, ..ROOM };
+    let few_files = VolumeReport { free_files: 900, ..ROOM };
     let (reason, message) = warning(&on_volumes_with([ROOM, ROOM, few_files])).unwrap();
     assert_eq!(reason, "VolumeLow");
     assert!(message.contains(&format!("of member {} fewer than 1250 more files can be made", NAMES[2])), "{message}");
     // Some file systems have no bound, and tell 0 of 0.
-    let boundless = Room { files: 0, free_files: 0, ..ROOM };
+    let boundless = VolumeReport { files: 0, free_files: 0, ..ROOM };
     assert_eq!(warning(&on_volumes_with([boundless; 3])), None);
     // One that many share has more than is meant for this one.
-    let shared = Room { volume_bytes: 1 << 40, free_bytes: 1 << 30, ..ROOM };
+    let shared = VolumeReport { volume_bytes: 1 << 40, free_bytes: 1 << 30, ..ROOM };
     assert_eq!(warning(&on_volumes_with([shared; 3])), None);
 }
 
@@ -173,11 +176,11 @@ fn a_volume_that_is_nearly_full_is_told_of_until_there_is_clearly_more_room() {
         status.contract.condition("Warning").map(|warning| warning.message.clone())
     };
     let told = |status: EtcdClusterStatus, free_bytes: u64| {
-        let mut seen = on_volumes_with([Room { free_bytes, ..ROOM }; 3]);
+        let mut seen = on_volumes_with([VolumeReport { free_bytes, ..ROOM }; 3]);
         Arc::get_mut(&mut seen.cluster).unwrap().status = status;
         seen
     };
-    let before = after(&on_volumes_with([Room { free_bytes: 110 << 20, ..ROOM }; 3]), 60).status.unwrap();
+    let before = after(&on_volumes_with([VolumeReport { free_bytes: 110 << 20, ..ROOM }; 3]), 60).status.unwrap();
     let message = warned(&told(before.clone(), 110 << 20));
     assert!(message.is_some());
     assert_eq!(warned(&told(before.clone(), 105 << 20)), message, "sizes move in steps");

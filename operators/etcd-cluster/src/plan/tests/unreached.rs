@@ -1,6 +1,6 @@
 //! Members that the manager does not reach, and that hold quorum with those that it does.
 
-use runtime::views::Pod;
+use runtime::projections::Pod;
 
 use super::members::{NAMES, after, at, message, pod, three};
 use super::*;

@@ -1,6 +1,6 @@
 //! Volumes: what was measured of them, and what pods were made for.
 
-use runtime::views::{Ended, Running};
+use runtime::projections::{Ended, Running};
 
 use super::members::{after, three, touches_nothing};
 use super::space::filled;
@@ -177,7 +177,7 @@ fn an_alarm_is_taken_back_only_where_there_is_room_in_the_least_that_a_silent_me
     assert_eq!(disarms(silent(filled(500 << 20, "1Gi")), "8Gi").0, [0_u64; 0], "it may have no more than 272 MiB");
     let (disarmed, next) = disarms(silent(filled(100 << 20, "1Gi")), "8Gi");
     assert_eq!(disarmed, [1, 3], "writes are refused as long as one is on");
-    assert_eq!(next, Next::After(pause::HEALTH), "whoever writes may raise it again at once");
+    assert_eq!(next, Requeue::After(pause::HEALTH), "whoever writes may raise it again at once");
     assert_eq!(disarms(silent(filled(100 << 20, "1Gi")), "100Mi").0, [0_u64; 0], "what the spec asks for is less");
     let mut tells = filled(500 << 20, "1Gi");
     tells.etcd.endpoints.values_mut().for_each(|endpoint| endpoint.as_mut().unwrap().quota = 8 << 30);

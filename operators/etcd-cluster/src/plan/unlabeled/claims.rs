@@ -1,11 +1,11 @@
-//! Claims of members whose labels somebody edited by hand. By their labels they are watched; but whose they are is also said by
-//! the pod that uses them, and by what the operator has noted on them. Pure.
+//! Pure: claims of members whose labels somebody edited by hand. By their labels they are watched; but whose they are is also
+//! said by the pod that uses them, and by what the operator has noted on them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use runtime::cache::View as _;
-use runtime::views::{Claim, Pod};
+use runtime::cache::Projection as _;
+use runtime::projections::{Claim, Pod};
 use serde_json::Value;
 
 use crate::EtcdCluster;

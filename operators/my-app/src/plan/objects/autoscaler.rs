@@ -1,23 +1,23 @@
-//! The HorizontalPodAutoscaler.
+//! Pure: the HorizontalPodAutoscaler.
 
 use api::my_app::{Autoscaling, Metric};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
-use runtime::cache::View;
+use runtime::cache::Projection;
 use runtime::plan::Apply;
 use runtime::plan::meta::child_meta;
-use runtime::views::{Autoscaler, Deployment};
+use runtime::projections::{Autoscaler, Deployment};
 use serde_json::{Value, json};
 
 use crate::MyApp;
 use crate::plan::free_json;
 
-/// What is aimed at where nothing is given, as Kubernetes does; sent all the same, so that it is ours.
+/// The default target, as in Kubernetes; sent all the same, so that the operator owns it.
 const CPU: IntOrString = IntOrString::Int(80);
 
 /// How many bytes of JSON one of `spec.autoscaling.metrics` may have: one that Kubernetes takes has hundreds.
-const LONGEST: usize = 8 * 1024;
+const MAX_BYTES: usize = 8 * 1024;
 
-/// The autoscaler of `app`, wanted if it asks for one whose metrics can be read.
+/// The autoscaler of `app`; `None` if it specifies none, or its metrics cannot be parsed.
 pub(in crate::plan) fn autoscaler(app: &MyApp) -> Option<Apply> {
     let wanted = app.spec.autoscaling.as_ref()?;
     let metrics = metrics(wanted).ok()?;
@@ -37,7 +37,7 @@ pub(in crate::plan) fn autoscaler(app: &MyApp) -> Option<Apply> {
     Some(Apply::new(Autoscaler::KIND, app.meta.key.clone(), &autoscaler))
 }
 
-/// Why the autoscaler that `app` asks for is not made or changed, in words, if it is not.
+/// Why the autoscaler of `app` is neither created nor changed, as a message.
 pub(in crate::plan) fn unreadable_metrics(app: &MyApp) -> Option<String> {
     metrics(app.spec.autoscaling.as_ref()?).err()
 }
@@ -51,7 +51,12 @@ fn metrics(wanted: &Autoscaling) -> Result<Vec<Value>, String> {
 }
 
 fn parsed(at: usize, metric: &Metric) -> Result<Value, String> {
-    free_json::parse(&format!("spec.autoscaling.metrics[{at}]"), metric.text(), LONGEST, "leave out what is no metric")
+    free_json::parse(
+        &format!("spec.autoscaling.metrics[{at}]"),
+        metric.text(),
+        MAX_BYTES,
+        "remove what is not part of a metric",
+    )
 }
 
 fn resource(name: &str, target: &IntOrString) -> Value {

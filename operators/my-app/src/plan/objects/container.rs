@@ -1,9 +1,10 @@
-//! The one container of a pod.
+//! Pure: the one container of a pod.
 
 use api::my_app::{self, MyAppSpec, Security};
 use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use runtime::pod::{no_capabilities, non_empty};
 
 use super::ports;
 
@@ -16,13 +17,13 @@ pub(super) fn container(spec: &MyAppSpec, image: &str, mounts: Vec<core::VolumeM
         name: NAME.to_owned(),
         image: Some(image.to_owned()),
         image_pull_policy: spec.image_pull_policy.map(|policy| policy.name().to_owned()),
-        command: filled(spec.command.clone()),
-        args: filled(spec.args.clone()),
+        command: non_empty(spec.command.clone()),
+        args: non_empty(spec.args.clone()),
         working_dir: spec.working_dir.clone(),
-        ports: filled(ports::of_container(spec)),
-        env: filled(spec.env.iter().map(env_var).collect()),
-        env_from: filled(spec.env_from.iter().map(env_from).collect()),
-        volume_mounts: filled(mounts),
+        ports: non_empty(ports::of_container(spec)),
+        env: non_empty(spec.env.iter().map(env_var).collect()),
+        env_from: non_empty(spec.env_from.iter().map(env_from).collect()),
+        volume_mounts: non_empty(mounts),
         resources: spec.resources.as_ref().map(core::ResourceRequirements::from),
         startup_probe: probes.startup.as_ref().map(probe),
         readiness_probe: probes.readiness.as_ref().map(probe),
@@ -30,17 +31,11 @@ pub(super) fn container(spec: &MyAppSpec, image: &str, mounts: Vec<core::VolumeM
         lifecycle: spec.pre_stop.as_ref().map(pre_stop),
         security_context: Some(core::SecurityContext {
             allow_privilege_escalation: Some(false),
-            capabilities: (spec.security == Security::Restricted)
-                .then(|| core::Capabilities { drop: Some(vec!["ALL".to_owned()]), add: None }),
+            capabilities: (spec.security == Security::Restricted).then(no_capabilities),
             ..core::SecurityContext::default()
         }),
         ..core::Container::default()
     }
-}
-
-/// The list, unless it is empty.
-pub(super) fn filled<T>(list: Vec<T>) -> Option<Vec<T>> {
-    (!list.is_empty()).then_some(list)
 }
 
 /// The probes given, or a TCP readiness probe of the first TCP port, if there is one.

@@ -1,4 +1,4 @@
-//! What pods get by themselves, where nothing else is asked for.
+//! Pure: what pods get by default, where the spec sets nothing else.
 
 use runtime::plan::meta::DEFAULT_CONTAINER;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use super::container::NAME;
 use super::deployment::selector;
 use crate::MyApp;
 
-/// By this label a Deployment tells its revisions apart.
+/// The label by which a Deployment distinguishes its revisions.
 const REVISION: &str = "pod-template-hash";
 
 /// Gives them to a pod template.
@@ -18,7 +18,7 @@ pub(in crate::plan) fn give_defaults(app: &MyApp, template: &mut Value) {
     if container.is_null() {
         *container = json!(NAME);
     }
-    // An empty list is a wish, too: for none.
+    // An empty list is a desired, too: for none.
     let constraints = &mut template["spec"]["topologySpreadConstraints"];
     if constraints.is_null() {
         *constraints =

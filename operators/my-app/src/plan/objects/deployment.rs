@@ -1,18 +1,19 @@
-//! The Deployment. Fields that Kubernetes' defaults serve well are not sent, so that they stay open to others.
+//! Pure: the Deployment. Fields that Kubernetes' defaults serve well are not sent, so that they stay open to others.
 
 use std::collections::BTreeMap;
 
 use api::my_app::{PullSecret, Security, Strategy, StrategyType};
 use k8s_openapi::api::apps::v1 as apps;
-use k8s_openapi::api::core::v1::{LocalObjectReference, PodSecurityContext, PodSpec, PodTemplateSpec, SeccompProfile};
+use k8s_openapi::api::core::v1::{LocalObjectReference, PodSecurityContext, PodSpec, PodTemplateSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
-use runtime::cache::View;
+use runtime::cache::Projection;
 use runtime::plan::meta::{self, OWNER_KIND, RESTARTED_AT, child_meta, labels};
 use runtime::plan::{Apply, Meta};
-use runtime::views::Deployment;
+use runtime::pod::{default_seccomp, non_empty};
+use runtime::projections::Deployment;
 use serde_json::json;
 
-use super::container::{container, filled};
+use super::container::container;
 use super::volumes::volumes;
 use crate::MyApp;
 
@@ -51,9 +52,9 @@ fn strategy(wanted: &Strategy) -> apps::DeploymentStrategy {
 
 /// What precedes a change of the strategy to Recreate, of `apply`.
 ///
-/// The API server fills in the pace of rolling updates, refuses one beside Recreate, and an apply leaves what nobody applied.
-/// So the pace is made ours first, with numbers that no one else has given (who has given the same would share it), and
-/// goes with the apply that sends none. Paused, the Deployment does not roll by it meanwhile.
+/// The API server fills in the pace of rolling updates, rejects one next to Recreate, and an apply leaves fields that no manager applied.
+/// So the operator first takes ownership of the pace, with numbers that no one else has given (who has given the same would share it), and
+/// is removed by the apply that sends none. Paused, the Deployment does not roll by it meanwhile.
 pub(in crate::plan) fn without_pace(apply: &Apply) -> Apply {
     let mut ours = apply.clone();
     ours.body["spec"]["paused"] = json!(true);
@@ -62,8 +63,8 @@ pub(in crate::plan) fn without_pace(apply: &Apply) -> Apply {
     ours
 }
 
-/// `apply`, which also takes back a pause of the Deployment that somebody has made: a field that we leave at its default, and
-/// that is ours all the same, since a MyApp has a pause of its own. The server keeps no false here, so the next apply, which
+/// `apply`, which also reverts a pause of the Deployment: the operator leaves the field at its default, and
+/// owns it all the same, since a MyApp has a pause of its own. The server keeps no false here, so the next apply, which
 /// does not send it, has nothing to change.
 pub(in crate::plan) fn resumed(apply: Apply, live: &Meta) -> Apply {
     let mut resumed = Apply { seen: Some(live.uid.clone()), ..apply };
@@ -90,8 +91,8 @@ fn template(app: &MyApp, image: &str) -> PodTemplateSpec {
         metadata: Some(ObjectMeta { labels: Some(labels), annotations: restarted_at, ..ObjectMeta::default() }),
         spec: Some(PodSpec {
             containers: vec![container(spec, image, mounts)],
-            volumes: filled(volumes),
-            image_pull_secrets: filled(spec.image_pull_secrets.iter().map(pull_secret).collect()),
+            volumes: non_empty(volumes),
+            image_pull_secrets: non_empty(spec.image_pull_secrets.iter().map(pull_secret).collect()),
             service_account_name: spec.service_account_name.clone(),
             // The server fills in this older name of the same field, and makes it the account again once nothing but it is
             // left. So both are ours, and go together.
@@ -99,7 +100,7 @@ fn template(app: &MyApp, image: &str) -> PodTemplateSpec {
             automount_service_account_token: Some(spec.automount_token),
             termination_grace_period_seconds: spec.termination_grace_period_seconds,
             security_context: Some(PodSecurityContext {
-                seccomp_profile: Some(SeccompProfile { type_: "RuntimeDefault".to_owned(), localhost_profile: None }),
+                seccomp_profile: Some(default_seccomp()),
                 run_as_non_root: (spec.security == Security::Restricted).then_some(true),
                 ..PodSecurityContext::default()
             }),

@@ -1,16 +1,16 @@
-//! The PodDisruptionBudget.
+//! Pure: the PodDisruptionBudget.
 
 use k8s_openapi::api::policy::v1 as policy;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
-use runtime::cache::View;
+use runtime::cache::Projection;
 use runtime::plan::Apply;
 use runtime::plan::meta::child_meta;
-use runtime::views::DisruptionBudget;
+use runtime::projections::DisruptionBudget;
 
 use super::deployment::selector;
 use crate::MyApp;
 
-/// The budget of `app`, wanted if it asks for one.
+/// The budget of `app`, if it specifies one.
 pub(in crate::plan) fn disruption_budget(app: &MyApp) -> Option<Apply> {
     let wanted = app.spec.disruption_budget.as_ref()?;
     let budget = policy::PodDisruptionBudget {

@@ -1,4 +1,4 @@
-//! Ports, of the container and of the Service. `port` is the short form of one TCP port, which the Service calls `app`.
+//! Pure: ports, of the container and of the Service. `port` is the short form of one TCP port, which the Service calls `app`.
 
 use api::my_app::{MyAppSpec, Port, Protocol};
 use k8s_openapi::api::core::v1::{ContainerPort, ServicePort};

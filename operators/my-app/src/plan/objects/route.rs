@@ -1,13 +1,13 @@
-//! The ways in from outside of the cluster: an HTTPRoute where a gateway is named, else an Ingress.
+//! Pure: the route from outside of the cluster: an HTTPRoute if the spec names a gateway, otherwise an Ingress.
 //!
-//! Their lists belong to whoever applies them, whole, and an API server fills in defaults within: so what it would fill in is sent.
+//! The field manager that applies their lists owns them as a whole, and an API server fills in defaults within: so these are sent.
 
 use api::my_app::{GatewayRef, Route};
 use k8s_openapi::api::networking::v1 as networking;
-use runtime::cache::View;
+use runtime::cache::Projection;
 use runtime::plan::Apply;
 use runtime::plan::meta::child_meta;
-use runtime::views::{HttpRoute, Ingress};
+use runtime::projections::{HttpRoute, Ingress};
 use serde_json::json;
 
 use super::ports;
@@ -52,16 +52,16 @@ pub(in crate::plan) fn ingress(app: &MyApp) -> Option<Apply> {
     Some(Apply::new(Ingress::KIND, app.meta.key.clone(), &ingress))
 }
 
-/// A way in that leads to that port of its Service instead.
-pub(in crate::plan) fn to_port(mut way_in: Apply, port: i32) -> Apply {
-    let place = match way_in.kind == Ingress::KIND {
+/// The Ingress or HTTPRoute with that port of its Service instead.
+pub(in crate::plan) fn to_port(mut route_apply: Apply, port: i32) -> Apply {
+    let place = match route_apply.kind == Ingress::KIND {
         true => "/spec/rules/0/http/paths/0/backend/service/port/number",
         false => "/spec/rules/0/backendRefs/0/port",
     };
-    if let Some(number) = way_in.body.pointer_mut(place) {
+    if let Some(number) = route_apply.body.pointer_mut(place) {
         *number = json!(port);
     }
-    way_in
+    route_apply
 }
 
 /// The HTTPRoute of `app`, wanted if it has a route that names a gateway.

@@ -1,20 +1,20 @@
-//! The Service.
+//! Pure: the Service.
 
 use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use runtime::cache::View;
+use runtime::cache::Projection;
 use runtime::plan::Apply;
 use runtime::plan::meta::child_meta;
-use runtime::views::Service;
+use runtime::pod::non_empty;
+use runtime::projections::Service;
 
-use super::container::filled;
 use super::deployment::selector;
 use super::ports;
 use crate::MyApp;
 
 /// The Service of `app`, wanted if it has a port.
 pub(in crate::plan) fn service(app: &MyApp) -> Option<Apply> {
-    let ports = filled(ports::of_service(&app.spec))?;
+    let ports = non_empty(ports::of_service(&app.spec))?;
     let options = app.spec.service.as_ref();
     let annotations = options.map(|options| options.annotations.clone()).filter(|given| !given.is_empty());
     let service = core::Service {

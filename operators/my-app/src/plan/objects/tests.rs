@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use runtime::cache::View;
+use runtime::cache::Projection;
 use serde_json::{Value, json};
 
 use crate::MyApp;

@@ -1,4 +1,4 @@
-//! Volumes, and where the container sees them.
+//! Pure: volumes, and where the container sees them.
 //!
 //! A volume is named after its kind and the path that it is mounted at. So it keeps its name when others come and go, and gets
 //! another with another kind: of a volume that changes its kind under one name, server-side apply would leave the defaults of
@@ -7,9 +7,10 @@
 use api::my_app::{self, MyAppSpec};
 use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
-use runtime::plan::names::fnv1a;
+use runtime::names::fnv1a;
+use runtime::pod::non_empty;
 
-use super::container::{NAME, field_ref, filled, resource_field_ref};
+use super::container::{NAME, field_ref, resource_field_ref};
 
 /// A volume and its mount.
 type Mounted = (core::Volume, core::VolumeMount);
@@ -61,7 +62,7 @@ fn files(files: &my_app::Files) -> Option<Mounted> {
             ..named("secret")
         }
     } else {
-        let sources = Some(filled(files.projected.iter().map(projection).collect())?);
+        let sources = Some(non_empty(files.projected.iter().map(projection).collect())?);
         let projected = Some(core::ProjectedVolumeSource { sources, default_mode });
         core::Volume { projected, ..named("projected") }
     };
@@ -72,7 +73,7 @@ fn files(files: &my_app::Files) -> Option<Mounted> {
 fn items(items: &[my_app::FileItem]) -> Option<Vec<core::KeyToPath>> {
     let item =
         |item: &my_app::FileItem| core::KeyToPath { key: item.key.clone(), path: item.path.clone(), mode: item.mode };
-    filled(items.iter().map(item).collect())
+    non_empty(items.iter().map(item).collect())
 }
 
 fn projection(source: &my_app::Projection) -> core::VolumeProjection {
@@ -90,7 +91,7 @@ fn projection(source: &my_app::Projection) -> core::VolumeProjection {
         downward_api: source
             .downward_api
             .as_ref()
-            .map(|api| core::DownwardAPIProjection { items: filled(api.items.iter().map(downward_file).collect()) }),
+            .map(|api| core::DownwardAPIProjection { items: non_empty(api.items.iter().map(downward_file).collect()) }),
         service_account_token: source.service_account_token.as_ref().map(|token| core::ServiceAccountTokenProjection {
             path: token.path.clone(),
             audience: token.audience.clone(),

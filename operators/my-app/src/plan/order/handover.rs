@@ -1,17 +1,17 @@
-//! The ports of a Service while pods with other ones take over. Pure.
+//! Pure: the ports of a Service while pods with other ones take over.
 //!
-//! Whoever is sent to a port that a pod does not have is refused. With a Service that leads to the new ports at once, that would be all
+//! A pod refuses requests to a port that it does not have. With a Service that leads to the new ports at once, that would be all
 //! requests until the first new pod is ready, and for good if none ever is, although the earlier pods serve.
 
 use api::condition_type;
 use runtime::plan::Apply;
-use runtime::views::Deployment;
+use runtime::projections::Deployment;
 use serde_json::Value;
 
 use crate::plan::Observed;
 
 /// The port of the Service as it is that a route leads to for now: the first, to which routes lead. Another one, even of the number that
-/// is asked for, may be what nobody was to reach from outside.
+/// is specified, may be one that should not be reachable from outside.
 pub(super) fn route_port(observed: &Observed) -> Option<i32> {
     let first = ports(observed)?.into_iter().find(|port| port["protocol"] == "TCP")?;
     i32::try_from(first["port"].as_i64()?).ok()
@@ -19,7 +19,7 @@ pub(super) fn route_port(observed: &Observed) -> Option<i32> {
 
 /// The ports of the Service as it is.
 fn ports(observed: &Observed) -> Option<Vec<Value>> {
-    serde_json::from_str(observed.service.ours()?.ports.as_deref()?).ok()
+    serde_json::from_str(observed.service.owned()?.ports.as_deref()?).ok()
 }
 
 /// The Service with the ports that it has, and all else as `wanted`, if the pods that serve are those without the new ports. With

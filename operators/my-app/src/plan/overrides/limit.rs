@@ -1,9 +1,9 @@
-//! How much of pods the administrator lets MyApps override.
+//! Pure: how much of pods the administrator lets MyApps override.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// How much of pods MyApps may override; an administrator's to say (docs/security.md).
+/// How much of pods MyApps may override; the administrator decides (docs/security.md).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Limit {
     /// Nothing.
@@ -23,7 +23,7 @@ impl FromStr for Limit {
             "none" => Ok(Self::None),
             "placement" => Ok(Self::Placement),
             "all" => Ok(Self::All),
-            _ => Err("it takes none, placement or all".to_owned()),
+            _ => Err("the value must be none, placement or all".to_owned()),
         }
     }
 }

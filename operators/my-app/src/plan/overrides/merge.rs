@@ -1,9 +1,9 @@
-//! Merges a pod template over another as a strategic merge patch does: objects field by field, lists of named things by their
+//! Pure: merges a pod template over another as a strategic merge patch does: objects field by field, lists of named things by their
 //! merge keys, all other lists as a whole.
 //!
 //! It works on what is written, and not on typed values as k8s-openapi's `DeepMerge` does: there, a required field that an
-//! override leaves out (the name of a volume in a mount of which it changes the mode) would empty ours. The tests hold that
-//! the two say the same of whole items.
+//! override leaves out (the name of a volume in a mount of which it changes the mode) would empty it. The tests hold that
+//! the two agree on whole items.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ fn merge_key(list: &str) -> Option<&'static str> {
     }
 }
 
-/// Merges `over` over a template of ours, which is then as the API server would write it.
+/// Merges `over` over a template, which is then as the API server would write it.
 pub(in crate::plan) fn merge(template: &mut Value, over: &Value) {
     put("", template, over);
     // Both names of the field go together.

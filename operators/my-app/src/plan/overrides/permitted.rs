@@ -1,10 +1,10 @@
-//! What of pods the administrator lets MyApps override.
+//! Pure: what of pods the administrator lets MyApps override.
 
 use api::my_app::{MyAppReason, PodMetadata};
 use serde_json::{Map, Value};
 
 use super::limit::Limit;
-use super::refusal::{PATH, Refusal};
+use super::rejection::{PATH, Rejection};
 
 /// The fields of pods by which the scheduler places them, and by which a node's runtime is chosen among those that the cluster
 /// offers. None changes what a container may do.
@@ -23,15 +23,15 @@ const CONFINING: [&str; 2] =
     ["container.apparmor.security.beta.kubernetes.io/", "seccomp.security.alpha.kubernetes.io/"];
 
 /// Refuses all overrides if the limit is `None`.
-pub(super) fn check_enabled(limit: Limit) -> Result<(), Refusal> {
+pub(super) fn check_enabled(limit: Limit) -> Result<(), Rejection> {
     match limit {
         Limit::All | Limit::Placement => Ok(()),
-        Limit::None => Err(forbidden(PATH, "this manager takes none (--pod-overrides=none)")),
+        Limit::None => Err(forbidden(PATH, "the manager allows no overrides (--pod-overrides=none)")),
     }
 }
 
 /// Refuses overrides that are not within the limit, by the names of their fields; of `None`, [`check_enabled`] has refused them all.
-pub(super) fn check_fields(metadata: &PodMetadata, fields: &Map<String, Value>, limit: Limit) -> Result<(), Refusal> {
+pub(super) fn check_fields(metadata: &PodMetadata, fields: &Map<String, Value>, limit: Limit) -> Result<(), Rejection> {
     if limit != Limit::Placement {
         return Ok(());
     }
@@ -43,12 +43,11 @@ pub(super) fn check_fields(metadata: &PodMetadata, fields: &Map<String, Value>, 
         (None, Some(key)) => format!("{PATH}.metadata.annotations.{key}"),
         (None, None) => return Ok(()),
     };
-    let taken =
-        format!("of the fields of a pod, this manager takes {} (--pod-overrides=placement)", PLACEMENT.join(", "));
+    let taken = format!("the manager allows only {} (--pod-overrides=placement)", PLACEMENT.join(", "));
     Err(forbidden(&path, &taken))
 }
 
-fn forbidden(path: &str, taken: &str) -> Refusal {
-    let message = format!("{path} is not allowed: {taken}; ask whoever runs the manager, or leave it out");
-    Refusal { reason: MyAppReason::PodOverridesNotAllowed, message }
+fn forbidden(path: &str, taken: &str) -> Rejection {
+    let message = format!("{path} is not allowed: {taken}; remove it, or ask the administrator of the manager");
+    Rejection { reason: MyAppReason::PodOverridesNotAllowed, message }
 }

@@ -1,4 +1,4 @@
-//! What no override changes: by what pods are found, who owns them, and what a MyApp's own fields and status tell of them.
+//! Pure: what no override may change: the labels by which pods are selected, their owners, and what a MyApp's own fields set.
 
 use std::collections::BTreeSet;
 
@@ -6,27 +6,27 @@ use api::my_app::PodMetadata;
 use runtime::plan::meta::{INSTANCE, MANAGED_BY, NAME, RESTARTED_AT};
 use serde_json::Value;
 
-use super::refusal::PATH;
+use super::rejection::PATH;
 use crate::plan::objects::CONTAINER;
 
 /// Labels and annotations below it are the operator's.
 const OURS: &str = "multi-operator.example.com/";
 
-/// Fields of pods that a Deployment's cannot have, or that have to be said elsewhere: with what to do instead.
+/// Fields that pods of a Deployment cannot have, or that are set elsewhere: with what to do instead.
 const FIELDS: [(&str, &str); 3] = [
-    ("serviceAccount", "it is an older name of serviceAccountName; set that"),
-    ("ephemeralContainers", "they are added to running pods alone (kubectl debug)"),
-    ("activeDeadlineSeconds", "pods of a Deployment run without an end"),
+    ("serviceAccount", "deprecated alias; set serviceAccountName instead"),
+    ("ephemeralContainers", "can only be added to running pods (kubectl debug); remove it"),
+    ("activeDeadlineSeconds", "not supported for pods of a Deployment; remove it"),
 ];
 
-/// Whether overrides leave that alone; else a sentence.
+/// Checks that overrides leave these alone; otherwise a message.
 pub(super) fn check(metadata: &PodMetadata, spec: &Value) -> Result<(), String> {
     labels(metadata)?;
     if let Some((field, why)) = FIELDS.iter().find(|(field, _)| !spec[field].is_null()) {
         return Err(format!("{PATH}.spec.{field}: {why}"));
     }
     if spec.get("restartPolicy").is_some_and(|policy| policy != "Always") {
-        return Err(format!("{PATH}.spec.restartPolicy: pods of a Deployment have Always alone"));
+        return Err(format!("{PATH}.spec.restartPolicy: pods of a Deployment support only Always; remove it"));
     }
     ["containers", "initContainers"].into_iter().try_for_each(|list| containers(spec, list))
 }
@@ -34,12 +34,14 @@ pub(super) fn check(metadata: &PodMetadata, spec: &Value) -> Result<(), String> 
 fn labels(metadata: &PodMetadata) -> Result<(), String> {
     let ours = |key: &&String| key.starts_with(OURS) || [NAME, INSTANCE, MANAGED_BY].contains(&&***key);
     if let Some(key) = metadata.labels.keys().find(ours) {
-        return Err(format!("{PATH}.metadata.labels.{key}: the operator finds the pods by it; take another name"));
+        return Err(format!(
+            "{PATH}.metadata.labels.{key}: reserved: the operator selects the pods by it; use another key"
+        ));
     }
     let ours = |key: &&String| key.starts_with(OURS) || ***key == *RESTARTED_AT;
     if let Some(key) = metadata.annotations.keys().find(ours) {
         return Err(format!(
-            "{PATH}.metadata.annotations.{key}: it is the operator's; to restart pods, annotate the MyApp with {RESTARTED_AT}"
+            "{PATH}.metadata.annotations.{key}: reserved for the operator; to restart pods, annotate the MyApp with {RESTARTED_AT}"
         ));
     }
     Ok(())
@@ -51,15 +53,15 @@ fn containers(spec: &Value, list: &str) -> Result<(), String> {
     for (at, container) in spec[list].as_array().into_iter().flatten().enumerate() {
         let path = format!("{PATH}.spec.{list}[{at}]");
         let Some(name) = container["name"].as_str().filter(|name| !name.is_empty()) else {
-            return Err(format!("{path}.name: Required value: the application's container is called {CONTAINER}"));
+            return Err(format!("{path}.name: Required value: the application's container is named {CONTAINER}"));
         };
         if names.contains(&name) || (list == "initContainers" && name == CONTAINER) {
-            return Err(format!("{path}.name: another container is called {name}"));
+            return Err(format!("{path}.name: another container is named {name}"));
         }
         let image = !container["image"].is_null();
         match name == CONTAINER {
-            true if image => return Err(format!("{path}.image: the application's image is set by spec.image")),
-            false if !image => return Err(format!("{path}.image: Required value: {name} is no container of ours")),
+            true if image => return Err(format!("{path}.image: set the application's image in spec.image")),
+            false if !image => return Err(format!("{path}.image: Required value: set the image of container {name}")),
             _ => names.insert(name),
         };
     }

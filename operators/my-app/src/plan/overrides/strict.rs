@@ -1,10 +1,10 @@
-//! Whether an object is a PodSpec, to the last field; else which is not.
+//! Pure: whether an object is a PodSpec, to the last field; else which is not.
 
 use k8s_openapi::api::core::v1::PodSpec;
 use k8s_openapi::serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::refusal::PATH;
+use super::rejection::PATH;
 
 /// The same, with numbers written as quantities where those belong.
 pub(super) fn pod_spec(mut spec: Value) -> Result<Value, String> {
@@ -54,9 +54,9 @@ fn unknown(given: &Value, kept: &Value, path: &str) -> Option<String> {
         (Value::Object(given), Value::Object(kept)) => given.iter().find_map(|(name, value)| {
             let path = format!("{path}.{name}");
             match kept.get(name) {
-                _ if value.is_null() => Some(format!("{path}: null takes nothing away; leave it out")),
+                _ if value.is_null() => Some(format!("{path}: null removes nothing; remove the field")),
                 Some(kept) => unknown(value, kept, &path),
-                None => Some(format!("{path}: unknown field; kubectl explain pod.spec has those that there are")),
+                None => Some(format!("{path}: unknown field; see kubectl explain pod.spec")),
             }
         }),
         (Value::Array(given), Value::Array(kept)) => {

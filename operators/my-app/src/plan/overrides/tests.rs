@@ -4,7 +4,7 @@ use api::my_app::MyAppReason;
 use k8s_openapi::DeepMerge;
 use k8s_openapi::api::core::v1::PodSpec;
 use proptest::prelude::*;
-use runtime::cache::View;
+use runtime::cache::Projection;
 
 use super::*;
 
@@ -14,10 +14,10 @@ fn app(overrides: &Value) -> MyApp {
     MyApp::decode(&json!({ "metadata": metadata, "spec": spec }).to_string()).unwrap()
 }
 
-fn refusal(spec: &Value) -> String {
-    let refusal = of(&app(&json!({ "spec": spec })), Limit::All).expect_err("a refusal");
-    assert_eq!(refusal.reason, MyAppReason::PodOverridesInvalid);
-    refusal.message
+fn rejection(spec: &Value) -> String {
+    let rejection = of(&app(&json!({ "spec": spec })), Limit::All).expect_err("a rejection");
+    assert_eq!(rejection.reason, MyAppReason::PodOverridesInvalid);
+    rejection.message
 }
 
 #[test]
@@ -32,14 +32,14 @@ fn what_is_no_pod_spec_is_refused_by_its_path() {
             ".containers[1].ports[0].containerPort: invalid type: string \"80\"",
         ),
         (json!({ "securityContext": { "fsGroup": 1.5 } }), ".securityContext.fsGroup: invalid type: floating point"),
-        (json!({ "affinity": null }), ".affinity: null takes nothing away"),
+        (json!({ "affinity": null }), ".affinity: null removes nothing"),
         (
             json!({ "volumes": [{ "name": "v", "emptyDir": { "medium": "", "size": 1 } }] }),
             ".volumes[0].emptyDir.size: unknown",
         ),
     ];
     for (spec, words) in cases {
-        let why = refusal(&spec);
+        let why = rejection(&spec);
         assert!(why.starts_with(&format!("spec.podOverrides.spec{words}")), "{why}");
     }
 }
@@ -48,11 +48,11 @@ fn what_is_no_pod_spec_is_refused_by_its_path() {
 #[test]
 fn a_list_of_too_many_items_is_refused_by_its_path() {
     let volumes = json!({ "volumes": vec![json!({}); 600] });
-    let why = "spec.podOverrides.spec.volumes: 600 items, more than the 512 that are taken: ask for fewer";
-    assert_eq!(refusal(&volumes), why);
+    let why = "spec.podOverrides.spec.volumes: 600 items exceed the limit of 512; use fewer";
+    assert_eq!(rejection(&volumes), why);
     let within =
         json!({ "containers": [{ "name": "app" }, { "name": "b", "image": "i", "env": vec![json!({}); 513] }] });
-    let why = refusal(&within);
+    let why = rejection(&within);
     assert!(why.starts_with("spec.podOverrides.spec.containers[1].env: 513 items"), "{why}");
     let most: Vec<Value> = (0..512).map(|at| json!({ "name": format!("v{at}"), "emptyDir": {} })).collect();
     assert!(of(&app(&json!({ "spec": { "volumes": most } })), Limit::All).is_ok());
@@ -66,7 +66,10 @@ fn what_finds_owns_and_names_the_pods_is_refused() {
         (json!({ "ephemeralContainers": [] }), ".ephemeralContainers: "),
         (json!({ "serviceAccount": "a" }), ".serviceAccount: "),
         (json!({ "containers": [{ "image": "i" }] }), ".containers[0].name: Required value"),
-        (json!({ "containers": [{ "name": "app", "image": "i" }] }), ".containers[0].image: the application's image"),
+        (
+            json!({ "containers": [{ "name": "app", "image": "i" }] }),
+            ".containers[0].image: set the application's image",
+        ),
         (json!({ "containers": [{ "name": "side" }] }), ".containers[0].image: Required value"),
         (json!({ "initContainers": [{ "name": "app", "image": "i" }] }), ".initContainers[0].name: another container"),
         (
@@ -75,7 +78,7 @@ fn what_finds_owns_and_names_the_pods_is_refused() {
         ),
     ];
     for (spec, words) in cases {
-        let why = refusal(&spec);
+        let why = rejection(&spec);
         assert!(why.starts_with(&format!("spec.podOverrides.spec{words}")), "{why}");
     }
     for metadata in [
@@ -84,7 +87,7 @@ fn what_finds_owns_and_names_the_pods_is_refused() {
         json!({ "annotations": { "kubectl.kubernetes.io/restartedAt": "x" } }),
         json!({ "annotations": { "multi-operator.example.com/contents": "x" } }),
     ] {
-        let why = of(&app(&json!({ "metadata": metadata })), Limit::All).expect_err("a refusal").message;
+        let why = of(&app(&json!({ "metadata": metadata })), Limit::All).expect_err("a rejection").message;
         assert!(why.starts_with("spec.podOverrides.metadata."), "{why}");
     }
     let policy = json!({ "spec": { "restartPolicy": "Always" } });
@@ -98,22 +101,25 @@ fn overrides_of_no_size_for_a_pod_are_not_read() {
     let large = app(&junk(8190));
     let text = serde_json::to_string(&large.spec.pod_overrides).unwrap();
     assert_eq!(text, json!({ "spec": junk(8190)["spec"] }).to_string(), "it is kept, and passed on, as it was");
-    let why = of(&large, Limit::All).expect_err("a refusal").message;
+    let why = of(&large, Limit::All).expect_err("a rejection").message;
     assert!(why.starts_with("spec.podOverrides.spec.x: 8190 items"), "{why}");
-    let why = of(&app(&junk(512)), Limit::All).expect_err("a refusal").message;
+    let why = of(&app(&junk(512)), Limit::All).expect_err("a rejection").message;
     assert!(why.starts_with("spec.podOverrides.spec.x: unknown field"), "{why}");
-    let why = of(&app(&junk(8200)), Limit::All).expect_err("a refusal");
-    let words = "spec.podOverrides.spec: 65607 bytes of JSON, more than the 65536 that are taken: ask for less";
+    let why = of(&app(&junk(8200)), Limit::All).expect_err("a rejection");
+    let words = "spec.podOverrides.spec: 65607 bytes of JSON exceed the limit of 65536; shorten it";
     assert!(why.reason == MyAppReason::PodOverridesInvalid && why.message.starts_with(words), "{why:?}");
     // What is not allowed at all, or by a field's name, is not looked into.
-    assert_eq!(of(&app(&junk(8200)), Limit::None).expect_err("a refusal").reason, MyAppReason::PodOverridesNotAllowed);
-    let why = of(&app(&junk(600)), Limit::Placement).expect_err("a refusal");
+    assert_eq!(
+        of(&app(&junk(8200)), Limit::None).expect_err("a rejection").reason,
+        MyAppReason::PodOverridesNotAllowed
+    );
+    let why = of(&app(&junk(600)), Limit::Placement).expect_err("a rejection");
     assert!(why.message.starts_with("spec.podOverrides.spec.x is not allowed"), "{}", why.message);
     let deep = format!("{{\"affinity\":{}{}}}", "[".repeat(200), "]".repeat(200));
     let text = json!({ "metadata": { "name": "web", "namespace": "n", "uid": "u", "generation": 1 },
         "spec": { "image": "i", "podOverrides": { "spec": 0 } } });
     let deep = MyApp::decode(&text.to_string().replace("\"spec\":0", &format!("\"spec\":{deep}"))).unwrap();
-    assert!(of(&deep, Limit::All).expect_err("a refusal").message.contains("recursion limit exceeded"));
+    assert!(of(&deep, Limit::All).expect_err("a rejection").message.contains("recursion limit exceeded"));
 }
 
 #[test]
@@ -135,7 +141,7 @@ fn an_administrator_limits_overrides() {
     ] {
         assert_eq!(taken(&more), [false, false, true], "{more}");
     }
-    let why = of(&app(&json!({ "spec": { "volumes": [] } })), Limit::Placement).expect_err("a refusal");
+    let why = of(&app(&json!({ "spec": { "volumes": [] } })), Limit::Placement).expect_err("a rejection");
     assert_eq!(why.reason, MyAppReason::PodOverridesNotAllowed);
     assert!(why.message.starts_with("spec.podOverrides.spec.volumes is not allowed: "), "{}", why.message);
     assert!(of(&app(&Value::Null), Limit::None).is_ok_and(|none| none.is_none()));

@@ -1,12 +1,12 @@
 //! What others add to children where all is ours.
 
 use super::*;
-use runtime::views::{DisruptionBudget, Service};
+use runtime::projections::{DisruptionBudget, Service};
 
 const THEIRS: &str = "kubectl-edit";
 
 /// A child as `apply` makes it, after somebody's edit of which `edited` (a FieldsV1) is owned.
-pub(super) fn edited<V: View>(apply: Apply, edited: &Value, edit: impl FnOnce(&mut Value)) -> V {
+pub(super) fn edited<V: Projection>(apply: Apply, edited: &Value, edit: impl FnOnce(&mut Value)) -> V {
     let mut object = apply.body;
     object["metadata"]["uid"] = json!("c");
     edit(&mut object);
@@ -25,9 +25,9 @@ fn planned(app: &Arc<MyApp>, service: Service, budget: DisruptionBudget) -> Plan
     let (service, budget) = (Arc::new(service), Arc::new(budget));
     let deployment = live(app, json!({ "observedGeneration": 2 }));
     let fingerprint = objects::service(app).unwrap().fingerprint();
-    let service = Seen::Ours(Live { view: service, fingerprint });
+    let service = ChildState::Owned(OwnedChild { view: service, fingerprint });
     let fingerprint = objects::disruption_budget(app).unwrap().fingerprint();
-    let budget = Seen::Ours(Live { view: budget, fingerprint });
+    let budget = ChildState::Owned(OwnedChild { view: budget, fingerprint });
     plan(&Observed { service, budget, ..observed(app.clone(), deployment) }, NOW)
 }
 
@@ -81,7 +81,7 @@ fn an_addition_to_a_deployment_is_repaired_and_a_pause_with_it() {
         deployment["spec"]["strategy"] = json!({ "rollingUpdate": {} });
         deployment["spec"]["template"]["spec"]["containers"][0]["args"] = json!(["x"]);
     });
-    let seen = Seen::Ours(Live { fingerprint: apply.fingerprint(), view: Arc::new(deployment) });
+    let seen = ChildState::Owned(OwnedChild { fingerprint: apply.fingerprint(), view: Arc::new(deployment) });
     let plan = plan(&observed(app, seen), NOW);
     assert_eq!(repaired(&plan), ["Deployment"], "and no pace is taken away first: the patch does");
     let Effect::Apply(apply) = &plan.effects[0] else { unreachable!() };

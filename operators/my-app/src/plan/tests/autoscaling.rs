@@ -1,8 +1,8 @@
 //! An autoscaler of the MyApp's own, and who decides on the number of pods meanwhile.
 
 use api::my_app::SCALING_ACTIVE;
-use runtime::plan::Next;
-use runtime::views::Autoscaler;
+use runtime::plan::Requeue;
+use runtime::projections::Autoscaler;
 
 use super::*;
 
@@ -11,7 +11,7 @@ pub(super) fn scaled(min: i32, max: i32) -> Arc<MyApp> {
 }
 
 /// The autoscaler that `app` asks for, of which its controller says that.
-pub(super) fn autoscaler(app: &MyApp, conditions: Value) -> Seen<Autoscaler> {
+pub(super) fn autoscaler(app: &MyApp, conditions: Value) -> ChildState<Autoscaler> {
     let mut object = objects::autoscaler(app).unwrap().body;
     let fingerprint = objects::autoscaler(app).unwrap().fingerprint();
     object["metadata"]["uid"] = json!("h");
@@ -21,17 +21,17 @@ pub(super) fn autoscaler(app: &MyApp, conditions: Value) -> Seen<Autoscaler> {
         None => (Value::Null, conditions),
     };
     object["status"] = json!({ "observedGeneration": observed, "conditions": conditions });
-    Seen::Ours(Live { fingerprint, view: Arc::new(Autoscaler::decode(&object.to_string()).unwrap()) })
+    ChildState::Owned(OwnedChild { fingerprint, view: Arc::new(Autoscaler::decode(&object.to_string()).unwrap()) })
 }
 
 /// A Deployment of so many pods, all ready, whose number is ours or not.
-fn pods(app: &MyApp, number: i32, owns_replicas: bool) -> Seen<Deployment> {
+fn pods(app: &MyApp, number: i32, owns_replicas: bool) -> ChildState<Deployment> {
     let counts =
         json!({ "observedGeneration": 2, "replicas": number, "updatedReplicas": number, "readyReplicas": number });
-    let Seen::Ours(mut deployment) = live(app, counts) else { unreachable!() };
+    let ChildState::Owned(mut deployment) = live(app, counts) else { unreachable!() };
     let view = Arc::get_mut(&mut deployment.view).unwrap();
     (view.replicas, view.owns_replicas) = (number, owns_replicas);
-    Seen::Ours(deployment)
+    ChildState::Owned(deployment)
 }
 
 pub(super) fn kinds(plan: &Plan<MyAppStatus>) -> Vec<String> {
@@ -43,7 +43,7 @@ pub(super) fn kinds(plan: &Plan<MyAppStatus>) -> Vec<String> {
         Effect::Delete(delete) => format!("delete {}", delete.kind.kind),
         other => panic!("{other:?}"),
     };
-    let aside = plan.aside.iter().map(|apply| format!("aside {}", apply.kind.kind));
+    let aside = plan.independent.iter().map(|apply| format!("aside {}", apply.kind.kind));
     plan.effects.iter().map(word).chain(aside).collect()
 }
 
@@ -77,8 +77,8 @@ fn metrics_of_no_size_for_a_metric_are_not_read_and_leave_the_autoscaler_as_it_i
     assert_eq!(kinds(&planned), [""; 0]);
     let told = status(&planned).contract.condition(SCALING_ACTIVE).unwrap();
     assert_eq!((told.status, &*told.reason), (ConditionStatus::False, "MetricsInvalid"));
-    let words = "spec.autoscaling.metrics[1]: 16021 bytes of JSON, more than the 8192 that are taken: leave out what is no metric; \
-                 no HorizontalPodAutoscaler is made or changed";
+    let words = "spec.autoscaling.metrics[1]: 16021 bytes of JSON exceed the limit of 8192; remove what is not part of a metric; \
+                 the HorizontalPodAutoscaler is neither created nor changed";
     assert_eq!(told.message, words);
     assert_eq!((ready(&planned).0, planned.events.len()), ("Running", 1), "its pods serve");
     for (min, max) in [(4, 5), (1, 2)] {
@@ -99,9 +99,9 @@ fn metrics_of_no_size_for_a_metric_are_not_read_and_leave_the_autoscaler_as_it_i
 fn a_rollout_beside_metrics_that_cannot_be_read_is_progressing() {
     let large = json!({ "type": "Pods", "x": vec![json!({ "a": 1 }); 2000] });
     let app = app(json!({ "image": "i:2", "autoscaling": { "max": 5, "metrics": [large] } }), json!({}));
-    let Seen::Ours(mut deployment) = pods(&app, 3, false) else { unreachable!() };
+    let ChildState::Owned(mut deployment) = pods(&app, 3, false) else { unreachable!() };
     Arc::get_mut(&mut deployment.view).unwrap().rollout.updated_replicas = 1;
-    let planned = plan(&observed(app, Seen::Ours(deployment)), NOW);
+    let planned = plan(&observed(app, ChildState::Owned(deployment)), NOW);
     assert_eq!(ready(&planned).0, "Progressing", "the number of pods is within the bounds");
     assert_eq!(status(&planned).contract.condition(SCALING_ACTIVE).unwrap().reason, MyAppReason::MetricsInvalid);
 }
@@ -116,9 +116,9 @@ fn the_number_stays_when_an_autoscaler_comes_and_when_it_goes() {
 
     let without = app(json!({ "image": "i:2", "replicas": 4 }), json!({}));
     let unset = objects::deployment(&with, "i:2").fingerprint();
-    let Seen::Ours(mut deployment) = pods(&without, 4, false) else { unreachable!() };
+    let ChildState::Owned(mut deployment) = pods(&without, 4, false) else { unreachable!() };
     deployment.fingerprint = unset;
-    let goes = observed(without, Seen::Ours(deployment));
+    let goes = observed(without, ChildState::Owned(deployment));
     let goes = plan(&Observed { autoscaler: autoscaler(&with, json!([])), ..goes }, NOW);
     // In this order: else the autoscaler could take back what is asked for.
     assert_eq!(kinds(&goes), ["delete HorizontalPodAutoscaler", "apply Deployment"]);
@@ -126,15 +126,15 @@ fn the_number_stays_when_an_autoscaler_comes_and_when_it_goes() {
 
 #[test]
 fn the_number_stays_when_the_deployment_is_taken_over_or_made_again() {
-    let Seen::Ours(orphan) = pods(&scaled(1, 5), 3, true) else { unreachable!() };
+    let ChildState::Owned(orphan) = pods(&scaled(1, 5), 3, true) else { unreachable!() };
     let with = scaled(1, 5);
-    let adopts = Observed { orphan: Some(orphan.view), ..observed(with.clone(), Seen::Absent) };
+    let adopts = Observed { orphan: Some(orphan.view), ..observed(with.clone(), ChildState::Absent) };
     assert_eq!(kinds(&plan(&adopts, NOW)), ["3 pods", "apply Deployment"]);
     let told =
         |asked: i32| json!({ "observedGeneration": 2, "replicas": asked + 2, "ready": format!("{asked}/{asked}") });
     let made_again = |spec: Value, before: i32| {
         let app = app(spec, told(before));
-        let made = plan(&observed(app, Seen::Absent), NOW);
+        let made = plan(&observed(app, ChildState::Absent), NOW);
         let Some(Effect::Apply(apply)) = made.effects.first() else { panic!("{:?}", made.effects) };
         apply.body["spec"]["replicas"].clone()
     };
@@ -146,7 +146,7 @@ fn the_number_stays_when_the_deployment_is_taken_over_or_made_again() {
     assert_eq!(made_again(json!({ "image": "i:2", "replicas": 3 }), 8), 3);
     // It is known for as long as that takes.
     for (asked, ready) in [(8, "0/8"), (0, "0/0")] {
-        for gone in [Seen::Leaving, Seen::Absent] {
+        for gone in [ChildState::Terminating, ChildState::Absent] {
             let app = app(json!({ "image": "i:2" }), told(asked));
             let status = status(&plan(&observed(app, gone), NOW)).clone();
             assert_eq!((status.replicas, status.ready.as_deref()), (0, Some(ready)));
@@ -159,7 +159,7 @@ fn the_number_stays_when_the_deployment_is_taken_over_or_made_again() {
 fn a_deployment_that_stood_at_no_pods_comes_back_with_none_and_a_new_one_with_what_the_api_server_gives() {
     for spec in [json!({ "image": "i:2" }), json!({ "image": "i:2", "autoscaling": { "min": 2, "max": 5 } })] {
         let made = |status: Value| {
-            let made = plan(&observed(app(spec.clone(), status), Seen::Absent), NOW);
+            let made = plan(&observed(app(spec.clone(), status), ChildState::Absent), NOW);
             let Some(Effect::Apply(apply)) = made.effects.first() else { panic!("{:?}", made.effects) };
             (apply.body["spec"]["replicas"].clone(), super::status(&made).phase)
         };
@@ -191,7 +191,7 @@ fn a_number_out_of_bounds_is_brought_into_them_once_the_autoscaler_has_them() {
     assert_eq!(kinds(&plan(&other, NOW)), ["aside HorizontalPodAutoscaler"], "no fight with one that has other bounds");
     let unseen = json!({ "image": "i:2", "autoscaling": { "min": 2, "max": 5 } });
     other.app = super::app(unseen, json!({ "observedGeneration": 1 }));
-    assert_eq!(plan(&other, NOW).next, Next::After(std::time::Duration::from_secs(1)), "but it is looked at again");
+    assert_eq!(plan(&other, NOW).next, Requeue::After(std::time::Duration::from_secs(1)), "but it is looked at again");
 }
 
 #[test]
@@ -274,9 +274,9 @@ fn an_autoscaler_with_other_labels_is_spoken_of_while_a_pause_leaves_it_so() {
     let says = |max: i32| {
         let spec = json!({ "image": "i:2", "paused": true, "autoscaling": { "max": max } });
         let app = app(spec, json!({ "observedGeneration": 2 }));
-        let Seen::Ours(mut labelled) = autoscaler(&scaled(1, 5), works.clone()) else { unreachable!() };
+        let ChildState::Owned(mut labelled) = autoscaler(&scaled(1, 5), works.clone()) else { unreachable!() };
         labelled.fingerprint = Fingerprint::of_nothing();
-        let seen = Observed { autoscaler: Seen::Ours(labelled), ..observed(app.clone(), pods(&app, 3, false)) };
+        let seen = Observed { autoscaler: ChildState::Owned(labelled), ..observed(app.clone(), pods(&app, 3, false)) };
         status(&plan(&seen, NOW)).contract.is_true(SCALING_ACTIVE)
     };
     assert_eq!([says(5), says(6)], [true, false]);

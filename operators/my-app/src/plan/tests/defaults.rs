@@ -13,9 +13,9 @@ fn app_told(spec: &Value, told: i64, restarted_at: Option<&str>) -> Arc<MyApp> {
 }
 
 /// A Deployment that was made of `spec` before there were defaults, and edited by hand since if told so.
-fn plain(spec: &Value, edited: bool) -> Live<Deployment> {
+fn plain(spec: &Value, edited: bool) -> OwnedChild<Deployment> {
     let made_of = app(spec.clone(), json!({}));
-    let Seen::Ours(mut live) = live(&made_of, json!({ "observedGeneration": 2 })) else { unreachable!() };
+    let ChildState::Owned(mut live) = live(&made_of, json!({ "observedGeneration": 2 })) else { unreachable!() };
     if edited {
         live.fingerprint = Fingerprint::of_nothing();
         Arc::get_mut(&mut live.view).unwrap().template.made = Template::rendered(&json!({}));
@@ -36,8 +36,8 @@ fn defaults(plan: &Plan<MyAppStatus>) -> Option<bool> {
     Some(has[0])
 }
 
-fn over(app: Arc<MyApp>, live: Live<Deployment>) -> Option<bool> {
-    defaults(&plan(&observed(app, Seen::Ours(live)), NOW))
+fn over(app: Arc<MyApp>, live: OwnedChild<Deployment>) -> Option<bool> {
+    defaults(&plan(&observed(app, ChildState::Owned(live)), NOW))
 }
 
 #[test]
@@ -57,7 +57,11 @@ fn they_come_with_what_replaces_the_pods_anyway() {
     let image = json!({ "image": "i:2", "replicas": 3 });
     assert_eq!(over(app_told(&image, 1, None), plain(&before, false)), Some(true));
     assert_eq!(over(app_told(&before, 2, Some("now")), plain(&before, false)), Some(true), "a restart");
-    assert_eq!(defaults(&plan(&observed(app_told(&before, -1, None), Seen::Absent), NOW)), Some(true), "a new one");
+    assert_eq!(
+        defaults(&plan(&observed(app_told(&before, -1, None), ChildState::Absent), NOW)),
+        Some(true),
+        "a new one"
+    );
 }
 
 #[test]
@@ -80,7 +84,7 @@ fn an_edit_by_hand_goes_back_to_what_was_there() {
 fn an_orphan_is_taken_over_as_it_is() {
     let spec = json!({ "image": "i", "replicas": 3 });
     let orphan = Some(plain(&spec, false).view);
-    let seen = Observed { orphan, ..observed(app_told(&spec, -1, None), Seen::Absent) };
+    let seen = Observed { orphan, ..observed(app_told(&spec, -1, None), ChildState::Absent) };
     assert_eq!(defaults(&plan(&seen, NOW)), Some(false));
 }
 
@@ -93,7 +97,7 @@ fn what_somebody_took_away_comes_back() {
         let view = Arc::get_mut(&mut before.view).unwrap();
         (view.template.has_defaults, view.meta.uid) = (true, uid.into());
         let mut replaced = plain(&spec, false);
-        Arc::get_mut(&mut replaced.view).unwrap().succeed(Some(&*before.view));
+        Arc::get_mut(&mut replaced.view).unwrap().carry_over(Some(&*before.view), std::time::Instant::now());
         over(app_told(&spec, 2, None), replaced)
     };
     assert_eq!(seen("d"), Some(true));

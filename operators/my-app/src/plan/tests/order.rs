@@ -1,6 +1,6 @@
 //! What waits for a change of the Deployment, which a policy may refuse for as long as it stands.
 
-use runtime::views::{DisruptionBudget, Service};
+use runtime::projections::{DisruptionBudget, Service};
 
 use super::additions::{edited, with_port};
 use super::autoscaling::kinds;
@@ -8,10 +8,10 @@ use super::route::{by_ingress, ingress, made, said, settled};
 use super::*;
 
 /// The Deployment of `app`, which is to be changed.
-fn to_change(app: &MyApp) -> Seen<Deployment> {
-    let Seen::Ours(mut changed) = live(app, json!({ "observedGeneration": 2 })) else { unreachable!() };
+fn to_change(app: &MyApp) -> ChildState<Deployment> {
+    let ChildState::Owned(mut changed) = live(app, json!({ "observedGeneration": 2 })) else { unreachable!() };
     changed.fingerprint = Fingerprint::of_nothing();
-    Seen::Ours(changed)
+    ChildState::Owned(changed)
 }
 
 /// The same app with overrides that are refused, so that its Deployment is left as it is.
@@ -22,12 +22,12 @@ fn refused(app: &MyApp) -> Arc<MyApp> {
 }
 
 /// The Service of `app`, of a type that somebody has set.
-fn by_hand(app: &MyApp) -> Seen<Service> {
+fn by_hand(app: &MyApp) -> ChildState<Service> {
     let service = objects::service(app).unwrap();
     let fingerprint = service.fingerprint();
     let owned = json!({ "f:spec": { "f:type": {} } });
     let view = Arc::new(edited(service, &owned, |service| service["spec"]["type"] = json!("NodePort")));
-    Seen::Ours(Live { view, fingerprint })
+    ChildState::Owned(OwnedChild { view, fingerprint })
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn a_deleted_or_edited_service_does_not_wait_for_the_deployment() {
     assert_eq!(kinds(&plan(&applied, NOW)), beside);
     let left = Observed { service: service(), app: refused(&app), ..observed(app.clone(), deployment()) };
     assert_eq!(kinds(&plan(&left, NOW)), ["apply Service", "apply PodDisruptionBudget"]);
-    let new = plan(&observed(app, Seen::Absent), NOW);
+    let new = plan(&observed(app, ChildState::Absent), NOW);
     assert_eq!(kinds(&new), ["apply Deployment", "apply Service", "apply PodDisruptionBudget"]);
 }
 
@@ -68,17 +68,17 @@ fn a_service_with_other_targets_waits_for_the_deployment_and_a_route_for_the_ser
     let app = by_ingress();
     let before = super::app(json!({ "image": "i:2", "replicas": 0, "port": 8080 }), json!({}));
     let of_before = || made::<Service>(objects::service(&before).unwrap(), &json!({}));
-    let changed = |service: Seen<Service>| Observed { service, deployment: to_change(&before), ..settled(&app) };
+    let changed = |service: ChildState<Service>| Observed { service, deployment: to_change(&before), ..settled(&app) };
     let in_turn = ["apply Deployment", "apply Service", "apply Ingress"];
     assert_eq!(kinds(&plan(&changed(of_before()), NOW)), in_turn);
     let typed = objects::service(&before).unwrap();
     let owned = json!({ "f:spec": { "f:type": {} } });
     let typed = || edited(typed.clone(), &owned, |service| service["spec"]["type"] = json!("NodePort"));
-    let typed = || Seen::Ours(Live { view: Arc::new(typed()), fingerprint: Fingerprint::of_nothing() });
+    let typed = || ChildState::Owned(OwnedChild { view: Arc::new(typed()), fingerprint: Fingerprint::of_nothing() });
     assert_eq!(kinds(&plan(&changed(typed()), NOW)), in_turn, "whatever somebody has added to it");
     for service in [of_before(), typed()] {
         let left = plan(&Observed { app: refused(&app), ..changed(service) }, NOW);
-        assert_eq!(kinds(&left), [""; 0], "the Deployment is left as it is");
+        assert_eq!(kinds(&left), [""; 0], "the Deployment is not changed");
     }
     let known = ingress(&app, &json!({}));
     let there = Observed { service: of_before(), ingress: known, ..settled(&app) };
@@ -103,7 +103,7 @@ fn moving(more: &Value, [replicas, updated, ready]: [i32; 3]) -> Observed {
 }
 
 /// The Service of `app` as the API server has it after our apply and that edit of somebody's, who owns the target.
-fn applied(app: &MyApp, edit: impl FnOnce(&mut Value)) -> Seen<Service> {
+fn applied(app: &MyApp, edit: impl FnOnce(&mut Value)) -> ChildState<Service> {
     let service = objects::service(app).unwrap();
     let mut object = service.body;
     object["metadata"]["uid"] = json!("s");
@@ -119,7 +119,7 @@ fn applied(app: &MyApp, edit: impl FnOnce(&mut Value)) -> Seen<Service> {
     object["metadata"]["managedFields"] =
         json!([{ "manager": "multi-operator-my-app", "operation": "Apply", "fieldsV1": fields }]);
     let view = Arc::new(Service::decode(&object.to_string()).unwrap());
-    Seen::Ours(Live { fingerprint: view.fingerprint, view })
+    ChildState::Owned(OwnedChild { fingerprint: view.fingerprint, view })
 }
 
 /// The target port that the plan gives the Service, if it applies it.
@@ -127,7 +127,7 @@ fn target(observed: &Observed) -> Option<Value> {
     let plan = plan(observed, NOW);
     let effects =
         plan.effects.iter().filter_map(|effect| if let Effect::Apply(apply) = effect { Some(apply) } else { None });
-    let service = effects.chain(&plan.aside).find(|apply| apply.kind == Service::KIND)?;
+    let service = effects.chain(&plan.independent).find(|apply| apply.kind == Service::KIND)?;
     Some(service.body["spec"]["ports"][0]["targetPort"].clone())
 }
 
@@ -139,10 +139,10 @@ fn a_service_leads_to_the_earlier_port_until_the_new_pods_have_taken_over() {
     let before = super::app(json!({ "image": "i:1", "replicas": 3, "port": 8080 }), json!({}));
     let rollout = json!({ "observedGeneration": 2, "replicas": 3, "updatedReplicas": 3, "readyReplicas": 3 });
     edited.deployment = live(&before, rollout);
-    let Seen::Ours(live) = &mut edited.deployment else { unreachable!() };
+    let ChildState::Owned(live) = &mut edited.deployment else { unreachable!() };
     live.fingerprint = Fingerprint::of_nothing();
     assert_eq!(kinds(&plan(&edited, NOW)), ["apply Deployment"], "with the edit");
-    let Seen::Ours(live) = &mut edited.deployment else { unreachable!() };
+    let ChildState::Owned(live) = &mut edited.deployment else { unreachable!() };
     Arc::get_mut(&mut live.view).unwrap().rollout.ready_replicas = 0;
     assert_eq!(kinds(&plan(&edited, NOW)), ["apply Deployment", "apply Service"], "no earlier pod serves");
     for numbers in [[4, 1, 3], [4, 1, 4], [4, 2, 4], [13, 6, 11]] {
@@ -165,7 +165,8 @@ fn a_service_leads_to_the_earlier_port_until_the_new_pods_have_taken_over() {
 /// The port that the plan gives the way in, if it applies one.
 fn route_port(observed: &Observed) -> Option<Value> {
     let plan = plan(observed, NOW);
-    let spec = |kind: &str| plan.aside.iter().find(|apply| apply.kind.kind == kind).map(|apply| &apply.body["spec"]);
+    let spec =
+        |kind: &str| plan.independent.iter().find(|apply| apply.kind.kind == kind).map(|apply| &apply.body["spec"]);
     let ingress =
         spec("Ingress").map(|spec| &spec["rules"][0]["http"]["paths"][0]["backend"]["service"]["port"]["number"]);
     ingress.or_else(|| spec("HTTPRoute").map(|spec| &spec["rules"][0]["backendRefs"][0]["port"])).cloned()
@@ -183,7 +184,7 @@ fn a_way_in_leads_to_the_port_that_the_service_has_until_then() {
         let there = |apply: Option<Apply>| objects::to_port(apply.unwrap(), 80);
         match route["gateway"].is_null() {
             true => seen.ingress = made(there(objects::ingress(&seen.app)), &json!({})),
-            false => seen.http_route = Served::Seen(made(there(objects::http_route(&seen.app)), &json!({}))),
+            false => seen.http_route = Served::Child(made(there(objects::http_route(&seen.app)), &json!({}))),
         }
         assert_eq!((route_port(&seen), said(&plan(&seen, NOW)).unwrap().0), (None, ConditionStatus::Unknown));
         let rollout = [4, 3, 4];
@@ -194,7 +195,7 @@ fn a_way_in_leads_to_the_port_that_the_service_has_until_then() {
     let swapped =
         json!({ "ports": [{ "name": "admin", "port": 91, "targetPort": 9091 }], "route": { "host": "a.example" } });
     let mut seen = moving(&swapped, [4, 1, 3]);
-    let Seen::Ours(service) = &mut seen.service else { unreachable!() };
+    let ChildState::Owned(service) = &mut seen.service else { unreachable!() };
     let two = json!([
         { "name": "http", "port": 80, "targetPort": 8080, "protocol": "TCP" },
         { "name": "admin", "port": 91, "targetPort": 9100, "protocol": "TCP" },
@@ -232,16 +233,19 @@ fn a_refusal_is_told_though_nothing_but_a_service_that_waits_is_to_be_put_right(
     let spec = json!({ "image": "i:2", "replicas": 3, "port": 80, "podOverrides": { "spec": { "nodeSelector": { "a": "b" } } } });
     let ready = json!({ "type": "Ready", "status": "True", "reason": "Running", "message": "", "lastTransitionTime": NOW.to_string() });
     let app = super::app(spec, json!({ "observedGeneration": 2, "conditions": [ready] }));
-    let Seen::Ours(mut deployment) = to_change(&app) else { unreachable!() };
+    let ChildState::Owned(mut deployment) = to_change(&app) else { unreachable!() };
     Arc::get_mut(&mut deployment.view).unwrap().template.ports[0].number = 81;
-    let why = Refused { is_passing: false, message: "no".into(), due: Duration::from_secs(15) };
-    let observed =
-        Observed { service: by_hand(&app), refused: Some(why), ..observed(app.clone(), Seen::Ours(deployment)) };
+    let why = DryRunFailure { is_transient: false, message: "no".into(), due: Duration::from_secs(15) };
+    let observed = Observed {
+        service: by_hand(&app),
+        dry_run_failure: Some(why),
+        ..observed(app.clone(), ChildState::Owned(deployment))
+    };
     let plan = plan(&observed, NOW);
     assert_eq!(kinds(&plan), [""; 0]);
     assert!(status(&plan).contract.is_true(condition_type::STALLED));
     assert_eq!(ready_reason(&plan), "Rejected");
-    assert!(matches!(plan.next, Next::After(next) if next > Duration::from_secs(1)), "{:?}", plan.next);
+    assert!(matches!(plan.next, Requeue::After(next) if next > Duration::from_secs(1)), "{:?}", plan.next);
 }
 
 fn ready_reason(plan: &Plan<MyAppStatus>) -> &str {

@@ -19,13 +19,13 @@ fn beside_pods(of: &str, contents: Contents) -> Observed {
     let status = json!({ "image": "i:2", "observedGeneration": 2 });
     let app = app(spec(), status);
     let rollout = json!({ "observedGeneration": 2, "replicas": 3, "updatedReplicas": 3, "readyReplicas": 3 });
-    let Seen::Ours(mut live) = live(&app, rollout) else { unreachable!() };
+    let ChildState::Owned(mut live) = live(&app, rollout) else { unreachable!() };
     let view = Arc::get_mut(&mut live.view).unwrap();
     (view.template.has_defaults, view.template.contents) = (true, Some(of.into()));
-    let made = Observed { contents: digest(of), ..observed(app.clone(), Seen::Absent) };
+    let made = Observed { contents: digest(of), ..observed(app.clone(), ChildState::Absent) };
     let Effect::Apply(apply) = &plan(&made, NOW).effects[0] else { panic!("an apply comes first") };
     live.fingerprint = apply.fingerprint();
-    Observed { contents, ..observed(app, Seen::Ours(live)) }
+    Observed { contents, ..observed(app, ChildState::Owned(live)) }
 }
 
 /// The content that pods are started with.
@@ -37,7 +37,7 @@ fn applied(plan: &Plan<MyAppStatus>) -> Option<&Value> {
 #[test]
 fn pods_are_replaced_once_the_content_is_another() {
     let same = plan(&beside_pods("one", digest("one")), NOW);
-    assert_eq!((applied(&same), same.next), (None, Next::After(Duration::from_secs(60))));
+    assert_eq!((applied(&same), same.next), (None, Requeue::After(Duration::from_secs(60))));
     assert_eq!(ready(&same).0, "Running");
     let other = plan(&beside_pods("one", digest("two")), NOW);
     assert_eq!(applied(&other), Some(&json!("two")));
@@ -45,10 +45,10 @@ fn pods_are_replaced_once_the_content_is_another() {
 
 #[test]
 fn what_cannot_be_read_is_told_and_replaces_no_pod() {
-    let trouble =
+    let failure =
         Some((MyAppReason::RestartSourceMissing.into(), "restartOn: ConfigMap settings does not exist".to_owned()));
     let due = Some(Duration::from_secs(60));
-    let missing = || Contents { trouble: trouble.clone(), due, ..Contents::default() };
+    let missing = || Contents { failure: failure.clone(), due, ..Contents::default() };
     let stalled = plan(&beside_pods("one", missing()), NOW);
     assert!(applied(&stalled).is_none());
     assert_eq!(
@@ -57,23 +57,23 @@ fn what_cannot_be_read_is_told_and_replaces_no_pod() {
     );
     assert_eq!(status(&stalled).phase, Some(Phase::Degraded));
 
-    let made = plan(&Observed { contents: missing(), ..observed(app(spec(), json!({})), Seen::Absent) }, NOW);
+    let made = plan(&Observed { contents: missing(), ..observed(app(spec(), json!({})), ChildState::Absent) }, NOW);
     assert_eq!(applied(&made), Some(&Value::Null), "pods are made all the same");
 }
 
-/// That the API server has not said yet what is in it.
+/// That waiting for the API server to return it.
 fn unread(is_awaited: bool) -> Contents {
     let unread = Some(Unread { source: "ConfigMap settings".to_owned(), is_awaited });
     Contents { unread, due: Some(Duration::from_secs(2)), ..Contents::default() }
 }
 
-const SILENT: &str = "restartOn: the API server has not said yet what is in ConfigMap settings";
+const SILENT: &str = "restartOn: waiting for the API server to return ConfigMap settings";
 
 #[test]
 fn pods_that_are_yet_to_be_made_wait_for_an_answer_that_is_on_its_way() {
-    let made = |contents| plan(&Observed { contents, ..observed(app(spec(), json!({})), Seen::Absent) }, NOW);
+    let made = |contents| plan(&Observed { contents, ..observed(app(spec(), json!({})), ChildState::Absent) }, NOW);
     let waits = made(unread(true));
-    assert_eq!((waits.effects.len(), waits.next), (0, Next::After(Duration::from_secs(2))));
+    assert_eq!((waits.effects.len(), waits.next), (0, Requeue::After(Duration::from_secs(2))));
     assert_eq!(ready(&waits), ("Progressing", &*format!("0 of 3 pods are ready; {SILENT}")));
     assert!(status(&waits).contract.is_true(condition_type::RECONCILING));
     assert_eq!(applied(&made(unread(false))), Some(&Value::Null), "but for no longer");
@@ -85,7 +85,7 @@ fn pods_that_are_yet_to_be_made_wait_for_an_answer_that_is_on_its_way() {
 fn an_edit_waits_for_it_where_pods_have_been_started_without_content() {
     let edit = |contents: Contents, pods: Option<&str>, generation: i64| {
         let mut seen = beside_pods("one", contents);
-        let Seen::Ours(live) = &mut seen.deployment else { unreachable!() };
+        let ChildState::Owned(live) = &mut seen.deployment else { unreachable!() };
         Arc::get_mut(&mut live.view).unwrap().template.contents = pods.map(Into::into);
         let mut spec = spec();
         spec["image"] = json!("i:3");

@@ -15,14 +15,14 @@ fn spec(more: &Value) -> Value {
 }
 
 /// The Deployment of a MyApp of that spec with that image, changed by us 60 s ago.
-fn deployment(spec: Value, image: &str, status: Value) -> Seen<Deployment> {
+fn deployment(spec: Value, image: &str, status: Value) -> ChildState<Deployment> {
     let app = app(spec, json!({}));
-    let Seen::Ours(mut live) = live(&app, status) else { unreachable!() };
+    let ChildState::Owned(mut live) = live(&app, status) else { unreachable!() };
     live.fingerprint = objects::deployment(&app, image).fingerprint();
     let view = Arc::get_mut(&mut live.view).unwrap();
     (view.applied, view.has_pace) = (Some(NOW - 60.seconds()), true);
     view.template.made = template(&app, image);
-    Seen::Ours(live)
+    ChildState::Owned(live)
 }
 
 /// A rollout whose Deployment says since then that the deadline has passed, of a MyApp with that status.
@@ -32,7 +32,7 @@ fn stuck(more: &Value, status: Value, since: Span) -> Observed {
     let rollout = json!({ "observedGeneration": 2, "replicas": 4, "updatedReplicas": 1, "readyReplicas": 3,
         "conditions": late });
     let mut observed = observed(app(spec(more), status), deployment(spec(more), "i:2", rollout));
-    observed.troubles = vec![("a-2".into(), trouble(PodReason::ImagePullBackOff, true))];
+    observed.failing_pods = vec![("a-2".into(), trouble(PodReason::ImagePullBackOff, true))];
     observed
 }
 
@@ -63,7 +63,7 @@ fn past_the_deadline_the_image_is_given_up_first_and_the_one_before_applied_then
     let from = status(&first).rolled_back_from.clone();
     let message = "pod a-2: why".to_owned();
     assert_eq!(from, Some(RolledBack { image: "i:2".to_owned(), generation: 2, message }));
-    assert_eq!((images(&first).len(), first.next), (0, Next::After(std::time::Duration::from_millis(1))));
+    assert_eq!((images(&first).len(), first.next), (0, Requeue::After(std::time::Duration::from_millis(1))));
     let words = "3 of 3 pods are ready; rolled back to i:1: i:2 made no progress for 10 s (progressDeadlineSeconds): \
                  pod a-2: why; change the spec to try again";
     assert_eq!((ready(&first), status(&first).phase), (("RolledBack", words), Some(Phase::Degraded)));
@@ -73,7 +73,7 @@ fn past_the_deadline_the_image_is_given_up_first_and_the_one_before_applied_then
     let then = plan(&stuck(&json!({}), told.clone(), 1.second()), NOW);
     assert_eq!((images(&then), ready(&then).1), (vec!["\"i:1\"".to_owned()], words));
     let back = plan(&given_up(&json!({}), 2, "i:1", &json!({})), NOW);
-    assert_eq!((images(&back).len(), back.next), (0, Next::Change), "it stays there");
+    assert_eq!((images(&back).len(), back.next), (0, Requeue::OnChange), "it stays there");
     assert_eq!((ready(&back), status(&back).image.as_deref()), (("RolledBack", words), Some("i:1")));
 }
 
@@ -87,14 +87,14 @@ fn an_image_is_given_up_by_its_own_deadline_alone() {
     let stalled = "3 of 3 pods are ready; pod a-2: why";
     assert_eq!(none(&json!({ "rollback": "None" }), was_ready(), 1.second()), stalled);
     assert!(none(&json!({}), json!({}), 1.second()).contains("no image of this MyApp has been Ready yet"));
-    assert!(none(&json!({}), json!({ "image": "i:2" }), 1.second()).contains("this one was Ready before"));
+    assert!(none(&json!({}), json!({ "image": "i:2" }), 1.second()).contains("this image was Ready before"));
     assert!(none(&json!({ "paused": true }), was_ready(), 1.second()).starts_with("paused"));
     // A condition that is older than what was applied last tells of another template, until this one has had its time.
     let late = json!({ "progressDeadlineSeconds": 100 });
     assert_eq!(none(&late, was_ready(), 61.seconds()), stalled);
     assert_eq!(
         plan(&stuck(&late, was_ready(), 61.seconds()), NOW).next,
-        Next::After(std::time::Duration::from_secs(40))
+        Requeue::After(std::time::Duration::from_secs(40))
     );
     let had = plan(&stuck(&json!({}), was_ready(), 61.seconds()), NOW);
     assert!(super::status(&had).rolled_back_from.is_some());
@@ -104,13 +104,13 @@ fn an_image_is_given_up_by_its_own_deadline_alone() {
 fn a_deadline_that_an_earlier_template_has_exceeded_is_no_failure_of_this_one() {
     let late = json!({ "progressDeadlineSeconds": 100, "rollback": "None" });
     let mut observed = stuck(&late, was_ready(), 60.seconds());
-    observed.troubles.clear();
+    observed.failing_pods.clear();
     assert_eq!(ready(&plan(&observed, NOW)), ("Progressing", "3 of 3 pods are ready; pods are being replaced"));
     let mut observed = stuck(&late, was_ready(), 59.seconds());
-    observed.troubles.clear();
+    observed.failing_pods.clear();
     assert_eq!(ready(&plan(&observed, NOW)).0, "ProgressDeadlineExceeded");
     // Nor is it one where all pods serve, as after an edit of somebody's that was put back.
-    let Seen::Ours(live) = &mut observed.deployment else { unreachable!() };
+    let ChildState::Owned(live) = &mut observed.deployment else { unreachable!() };
     let rollout = &mut Arc::get_mut(&mut live.view).unwrap().rollout;
     (rollout.replicas, rollout.updated_replicas, rollout.ready_replicas) = (3, 3, 3);
     assert_eq!(ready(&plan(&observed, NOW)).0, "Running");
@@ -149,14 +149,14 @@ fn what_ails_the_pods_that_came_back_is_told_as_well() {
     let mut observed = given_up(&json!({}), 2, "i:1", &json!({}));
     let rollout = json!({ "observedGeneration": 2, "replicas": 3, "updatedReplicas": 3, "readyReplicas": 2 });
     observed.deployment = deployment(spec(&json!({})), "i:1", rollout);
-    observed.troubles = stuck(&json!({}), json!({}), 1.second()).troubles;
+    observed.failing_pods = stuck(&json!({}), json!({}), 1.second()).failing_pods;
     let told = plan(&observed, NOW);
     assert!(
         ready(&told).1.starts_with("2 of 3 pods are ready; pod a-2: why; rolled back to i:1: "),
         "{:?}",
         ready(&told)
     );
-    observed.deployment = Seen::Absent;
+    observed.deployment = ChildState::Absent;
     assert_eq!(images(&plan(&observed, NOW)), ["\"i:1\""], "a Deployment that was deleted comes back with it");
 }
 

@@ -1,7 +1,7 @@
 //! How pods are replaced, and what keeps new ones from starting.
 
-use runtime::plan::drift::{Rendered, Unapplied};
-use runtime::plan::trouble::starting::Starting;
+use runtime::apply::drift::{Rendered, Unapplied};
+use runtime::projections::Starting;
 
 use super::*;
 
@@ -32,15 +32,15 @@ fn a_pod_that_waits_for_its_volumes_is_told_after_3_s_and_the_old_ones_serve() {
     assert_eq!(ready(&early), ("Progressing", "3 of 3 pods are ready; pods are being replaced"));
     assert_eq!(
         early.next,
-        Next::After(std::time::Duration::from_secs(2)),
+        Requeue::After(std::time::Duration::from_secs(2)),
         "nothing else would have it looked at again"
     );
     let late = plan(&observed, NOW + 3.seconds());
-    let message = "3 of 3 pods are ready; pod a-1: ContainerCreating: it waits for its volumes or its network; check that \
-                   all of these exist: ConfigMap settings, Secret keys, with the entries asked for";
-    assert_eq!((ready(&late), late.next), (("Progressing", message), Next::Change));
+    let message = "3 of 3 pods are ready; pod a-1: ContainerCreating: waiting for its volumes or its network; check that \
+                   all of these exist: ConfigMap settings, Secret keys, with the required keys";
+    assert_eq!((ready(&late), late.next), (("Progressing", message), Requeue::OnChange));
     assert!(late.effects.is_empty());
-    observed.troubles = vec![("a-2".into(), trouble(PodReason::CrashLoopBackOff, true))];
+    observed.failing_pods = vec![("a-2".into(), trouble(PodReason::CrashLoopBackOff, true))];
     assert_eq!(
         ready(&plan(&observed, NOW + 3.seconds())).0,
         "CrashLoopBackOff",
@@ -68,7 +68,7 @@ fn a_pause_of_the_deployment_is_taken_back_by_one_write_and_is_no_news() {
         let mut told = told.clone();
         told["observedGeneration"] = json!(2);
         let app = app(spec, told);
-        let Seen::Ours(mut deployment) = live(
+        let ChildState::Owned(mut deployment) = live(
             &app,
             json!({ "observedGeneration": 2, "replicas": 3, "updatedReplicas": 3,
             "readyReplicas": 3 }),
@@ -76,7 +76,7 @@ fn a_pause_of_the_deployment_is_taken_back_by_one_write_and_is_no_news() {
             unreachable!()
         };
         Arc::get_mut(&mut deployment.view).unwrap().paused = paused;
-        plan(&observed(app, Seen::Ours(deployment)), NOW)
+        plan(&observed(app, ChildState::Owned(deployment)), NOW)
     };
     let spec = json!({ "image": "i:2", "replicas": 3 });
     let resumed = with(true, spec.clone());
@@ -97,13 +97,13 @@ fn that_a_repair_has_yet_to_be_observed_is_told_once_it_takes_long() {
         told["observedGeneration"] = json!(2);
         let app = app(json!({ "image": "i:2", "replicas": 3 }), told);
         let status = json!({ "observedGeneration": 1, "replicas": 3, "updatedReplicas": updated, "readyReplicas": 3 });
-        let Seen::Ours(mut deployment) = live(&app, status) else { unreachable!() };
+        let ChildState::Owned(mut deployment) = live(&app, status) else { unreachable!() };
         Arc::get_mut(&mut deployment.view).unwrap().applied = Some(written);
-        let plan = plan(&observed(app, Seen::Ours(deployment)), NOW);
+        let plan = plan(&observed(app, ChildState::Owned(deployment)), NOW);
         assert!(plan.effects.is_empty(), "{:?}", plan.effects);
         (ready(&plan).0.to_owned(), plan.next)
     };
-    let soon = Next::After(std::time::Duration::from_secs(1));
+    let soon = Requeue::After(std::time::Duration::from_secs(1));
     assert_eq!(of(NOW - 1.seconds(), 3), ("Running".to_owned(), soon), "it is observed within milliseconds");
     for (written, updated, why) in [
         (NOW - 3.seconds(), 3, "it takes long"),
@@ -117,10 +117,10 @@ fn that_a_repair_has_yet_to_be_observed_is_told_once_it_takes_long() {
 /// The applies for a Deployment that has a pace of rolling updates, or none, and was rendered otherwise.
 fn applies_over(has_pace: bool, strategy: Value) -> Vec<Value> {
     let app = app(json!({ "image": "i:2", "replicas": 1, "strategy": strategy }), json!({}));
-    let Seen::Ours(mut before) = live(&app, json!({})) else { unreachable!() };
-    before.fingerprint = runtime::plan::drift::Fingerprint::of_nothing();
+    let ChildState::Owned(mut before) = live(&app, json!({})) else { unreachable!() };
+    before.fingerprint = runtime::apply::drift::Fingerprint::of_nothing();
     Arc::get_mut(&mut before.view).unwrap().has_pace = has_pace;
-    let effects = plan(&observed(app, Seen::Ours(before)), NOW).effects;
+    let effects = plan(&observed(app, ChildState::Owned(before)), NOW).effects;
     effects
         .into_iter()
         .map(|effect| match effect {
@@ -141,7 +141,7 @@ fn a_pace_that_nobody_applied_is_taken_over_before_it_goes_with_recreate() {
     assert_eq!(applies_over(false, recreate).len(), 1);
     assert_eq!(applies_over(true, json!({ "rollingUpdate": { "maxSurge": 1 } })).len(), 1);
     let app = app(json!({ "image": "i", "replicas": 1, "strategy": { "type": "Recreate" } }), json!({}));
-    assert_eq!(plan(&observed(app, Seen::Absent), NOW).effects.len(), 2, "it may be an orphan with a pace");
+    assert_eq!(plan(&observed(app, ChildState::Absent), NOW).effects.len(), 2, "it may be an orphan with a pace");
 }
 
 /// The plan for a Deployment of type Recreate that has pods of two templates and was changed so many seconds ago.
@@ -150,15 +150,15 @@ fn standstill(ago: i64, more: Value) -> Plan<MyAppStatus> {
     spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     let app = app(spec, json!({}));
     let rollout = json!({ "observedGeneration": 2, "replicas": 2, "updatedReplicas": 1 });
-    let Seen::Ours(mut deployment) = live(&app, rollout) else { unreachable!() };
+    let ChildState::Owned(mut deployment) = live(&app, rollout) else { unreachable!() };
     Arc::get_mut(&mut deployment.view).unwrap().applied = Some(NOW - ago.seconds());
-    plan(&observed(app, Seen::Ours(deployment)), NOW)
+    plan(&observed(app, ChildState::Owned(deployment)), NOW)
 }
 
 #[test]
 fn a_deployment_that_its_controller_stands_still_with_is_set_going() {
     let early = standstill(10, json!({}));
-    assert_eq!((early.effects.len(), early.next), (0, Next::After(std::time::Duration::from_secs(5))));
+    assert_eq!((early.effects.len(), early.next), (0, Requeue::After(std::time::Duration::from_secs(5))));
     let late = standstill(15, json!({}));
     let [Effect::Apply(apply)] = &late.effects[..] else { panic!("{:?}", late.effects) };
     let spec = &apply.body["spec"];
@@ -172,9 +172,9 @@ fn a_deployment_that_its_controller_stands_still_with_is_set_going() {
 fn at_work(ago: i64, replicas: i32, status: Value) -> Observed {
     let app = app(json!({ "image": "i:2", "replicas": replicas, "strategy": { "type": "Recreate" } }), status);
     let rollout = json!({ "observedGeneration": 2, "replicas": replicas, "readyReplicas": replicas });
-    let Seen::Ours(mut deployment) = live(&app, rollout) else { unreachable!() };
+    let ChildState::Owned(mut deployment) = live(&app, rollout) else { unreachable!() };
     Arc::get_mut(&mut deployment.view).unwrap().applied = Some(NOW - ago.seconds());
-    observed(app, Seen::Ours(deployment))
+    observed(app, ChildState::Owned(deployment))
 }
 
 /// By the API server's clock, which is behind, all was applied long ago.
@@ -183,15 +183,15 @@ fn a_rollout_that_has_just_begun_is_no_standstill_whatever_the_clocks_say() {
     let begun = (NOW - 1.seconds()).to_string();
     let reconciling = json!({ "type": "Reconciling", "status": "True", "reason": "Progressing", "message": "", "lastTransitionTime": begun });
     let new = plan(&at_work(60, 3, json!({ "conditions": [reconciling] })), NOW);
-    assert_eq!((new.effects.len(), new.next), (0, Next::After(std::time::Duration::from_secs(14))));
+    assert_eq!((new.effects.len(), new.next), (0, Requeue::After(std::time::Duration::from_secs(14))));
     // Amid other work, its own eyes tell.
     let mut observed = at_work(60, 3, json!({}));
-    let seen = |observed: &Observed, before: Option<&Stand>, now| {
-        Stand::seen(before, observed.deployment.ours().unwrap(), now)
+    let seen = |observed: &Observed, before: Option<&Standstill>, now| {
+        Standstill::observe(before, observed.deployment.owned().unwrap(), now)
     };
-    observed.stand = seen(&observed, None, NOW - 14.seconds());
+    observed.standstill = seen(&observed, None, NOW - 14.seconds());
     assert_eq!(plan(&observed, NOW).effects.len(), 0);
-    observed.stand = seen(&observed, observed.stand.as_ref(), NOW);
+    observed.standstill = seen(&observed, observed.standstill.as_ref(), NOW);
     assert_eq!(plan(&observed, NOW + 1.seconds()).effects.len(), 1, "it has looked so for 15 s");
 }
 
@@ -206,11 +206,12 @@ fn the_deletion_of_hundreds_of_pods_is_no_standstill() {
 fn what_did_not_help_is_tried_after_twice_the_time() {
     let mut observed = at_work(60, 3, json!({}));
     let mut look = |now, paused: bool, replicas: i32| {
-        let Seen::Ours(live) = &mut observed.deployment else { unreachable!() };
+        let ChildState::Owned(live) = &mut observed.deployment else { unreachable!() };
         let view = Arc::get_mut(&mut live.view).unwrap();
         (view.paused, view.rollout.replicas) = (paused, replicas);
-        observed.stand = Stand::seen(observed.stand.as_ref(), observed.deployment.ours().unwrap(), now);
-        wedged::left(&observed, now).map(|left| left.as_secs())
+        observed.standstill =
+            Standstill::observe(observed.standstill.as_ref(), observed.deployment.owned().unwrap(), now);
+        stuck::time_left(&observed, now).map(|left| left.as_secs())
     };
     assert_eq!(look(NOW, false, 3), Some(15));
     assert_eq!(look(NOW + 10.seconds(), false, 2), Some(15), "it goes on");
@@ -231,17 +232,17 @@ fn a_pod_of_the_image_that_was_taken_back_is_no_trouble_of_this_one() {
             "conditions": [{ "type": "Progressing", "status": "True", "reason": "ReplicaSetUpdated",
                 "message": "ReplicaSet \"a-2\" is progressing.", "lastUpdateTime": (NOW - 60.seconds()).to_string() }] });
         let app = app(json!({ "image": "i:1", "replicas": 1 }), json!({ "image": "i:1" }));
-        let Seen::Ours(mut deployment) = live(&app, rollout) else { unreachable!() };
+        let ChildState::Owned(mut deployment) = live(&app, rollout) else { unreachable!() };
         let view = Arc::get_mut(&mut deployment.view).unwrap();
         (view.applied, view.has_pace) = (Some(NOW - changed.seconds()), true);
-        let mut observed = observed(app, Seen::Ours(deployment));
-        observed.troubles = vec![("a-2-x".into(), trouble(PodReason::ImagePullBackOff, true))];
+        let mut observed = observed(app, ChildState::Owned(deployment));
+        observed.failing_pods = vec![("a-2-x".into(), trouble(PodReason::ImagePullBackOff, true))];
         let plan = plan(&observed, NOW);
         (ready(&plan).0.to_owned(), ready(&plan).1.to_owned(), plan.next)
     };
     let progressing = ("Progressing".to_owned(), "1 of 1 pod is ready; pods are being replaced".to_owned());
     let (reason, message, next) = named(1, 5);
-    assert_eq!(((reason, message), next), (progressing, Next::After(std::time::Duration::from_secs(10))));
+    assert_eq!(((reason, message), next), (progressing, Requeue::After(std::time::Duration::from_secs(10))));
     assert_eq!(named(1, 15).0, "ImagePullBackOff", "after a change of something else, it is not named again");
     assert_eq!(named(1, 60).0, "ImagePullBackOff", "it was named for what was applied last");
     assert_eq!(named(2, 5).0, "ImagePullBackOff", "all pods are of the present template");
@@ -254,14 +255,14 @@ fn a_pace_is_taken_over_by_an_apply_and_no_patch() {
     let app = app(json!({ "image": "i:2", "replicas": 1, "strategy": { "type": "Recreate" } }), json!({}));
     let wanted = objects::deployment(&app, &app.spec.image);
     let planned = |has_pace| {
-        let Seen::Ours(mut edited) = live(&app, json!({})) else { unreachable!() };
+        let ChildState::Owned(mut edited) = live(&app, json!({})) else { unreachable!() };
         edited.fingerprint = Fingerprint::of_nothing();
         let first = Rendered::of(&wanted.kind, &wanted.body).others;
         let made = Template::rendered(&json!({}));
         let view = Arc::get_mut(&mut edited.view).unwrap();
         view.has_pace = has_pace;
         view.additions.unapplied = Some(Box::new(Unapplied { made, first, since: None, whole: Some("{}".into()) }));
-        let effects = plan(&observed(app.clone(), Seen::Ours(edited)), NOW).effects;
+        let effects = plan(&observed(app.clone(), ChildState::Owned(edited)), NOW).effects;
         let by_patch = |effect: &Effect| match effect {
             Effect::Apply(apply) => apply.live.is_some(),
             other => panic!("{other:?}"),

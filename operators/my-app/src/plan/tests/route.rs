@@ -1,7 +1,7 @@
 //! The way in from outside of the cluster.
 
 use api::my_app::ROUTE_ACCEPTED;
-use runtime::views::{HttpRoute, Ingress};
+use runtime::projections::{HttpRoute, Ingress};
 
 use super::*;
 
@@ -20,20 +20,20 @@ pub(super) fn by_ingress() -> Arc<MyApp> {
 }
 
 /// A child as `apply` makes it, of generation 3, with that status.
-pub(super) fn made<V: View>(apply: Apply, status: &Value) -> Seen<V> {
+pub(super) fn made<V: Projection>(apply: Apply, status: &Value) -> ChildState<V> {
     let fingerprint = apply.fingerprint();
     let mut object = apply.body;
     object["metadata"]["uid"] = json!("r");
     object["metadata"]["generation"] = json!(3);
     object["status"] = status.clone();
-    Seen::Ours(Live { fingerprint, view: Arc::new(V::decode(&object.to_string()).unwrap()) })
+    ChildState::Owned(OwnedChild { fingerprint, view: Arc::new(V::decode(&object.to_string()).unwrap()) })
 }
 
 pub(super) fn http_route(app: &MyApp, status: &Value) -> Served<HttpRoute> {
-    Served::Seen(made(objects::http_route(app).unwrap(), status))
+    Served::Child(made(objects::http_route(app).unwrap(), status))
 }
 
-pub(super) fn ingress(app: &MyApp, status: &Value) -> Seen<Ingress> {
+pub(super) fn ingress(app: &MyApp, status: &Value) -> ChildState<Ingress> {
     made(objects::ingress(app).unwrap(), status)
 }
 
@@ -49,7 +49,7 @@ pub(super) fn said(plan: &Plan<MyAppStatus>) -> Option<(ConditionStatus, &str)> 
 }
 
 pub(super) fn aside(plan: &Plan<MyAppStatus>) -> Vec<&str> {
-    plan.aside.iter().map(|apply| apply.kind.kind).collect()
+    plan.independent.iter().map(|apply| apply.kind.kind).collect()
 }
 
 pub(super) fn deleted(plan: &Plan<MyAppStatus>) -> Vec<&str> {
@@ -91,13 +91,13 @@ fn without_the_gateway_api_there_is_a_condition_and_no_try() {
     let app = by_gateway();
     let missing = plan(&Observed { http_route: Served::Not, ..settled(&app) }, NOW);
     assert_eq!(said(&missing), Some((ConditionStatus::False, "GatewayAPIMissing")));
-    assert!(missing.aside.is_empty() && missing.effects.is_empty() && missing.next == Next::Change);
+    assert!(missing.independent.is_empty() && missing.effects.is_empty() && missing.next == Requeue::OnChange);
     assert_eq!(status(&missing).phase, Some(Phase::ScaledToZero), "the rest is as asked");
     assert_eq!(missing.events.len(), 1);
     let unseen = Served::Unknown("no right".to_owned());
     let unseen = plan(&Observed { http_route: unseen, ..settled(&app) }, NOW);
     assert_eq!(said(&unseen), Some((ConditionStatus::Unknown, "WatchFailing")));
-    assert!(unseen.aside.is_empty());
+    assert!(unseen.independent.is_empty());
 }
 
 #[test]
@@ -162,7 +162,10 @@ fn a_route_that_nobody_has_judged_is_not_accepted() {
         json!({ "observedGeneration": generation, "conditions": told })
     };
     let edited = beside(with("/shop", told(1)));
-    assert_eq!((aside(&edited), edited.next), (vec!["HTTPRoute"], Next::After(super::status::LOOK_AGAIN)));
+    assert_eq!(
+        (aside(&edited), edited.next),
+        (vec!["HTTPRoute"], Requeue::After(super::status::REQUEUE_AFTER_OWN_WRITE))
+    );
     assert_eq!(said(&edited), Some((ConditionStatus::Unknown, "AcceptancePending")));
     assert_eq!(said(&beside(with("/", told(1)))), Some((ConditionStatus::True, "Accepted")), "another edit");
     // Somebody has changed the HTTPRoute: it is put back, and judged anew.
@@ -174,7 +177,7 @@ fn a_route_that_nobody_has_judged_is_not_accepted() {
         told(1),
     );
     let paused = beside(paused);
-    assert!(paused.aside.is_empty());
+    assert!(paused.independent.is_empty());
     assert_eq!(said(&paused), Some((ConditionStatus::Unknown, "AcceptancePending")), "a pause leaves that of before");
 }
 
@@ -188,7 +191,7 @@ fn a_route_whose_labels_are_put_back_stays_accepted() {
         json!({ "parents": [{ "parentRef": { "name": "public" }, "controllerName": "c", "conditions": accepted }] });
     let mut apply = objects::http_route(&app).unwrap();
     apply.body["metadata"]["labels"]["app.kubernetes.io/instance"] = json!("other");
-    let labelled = plan(&Observed { http_route: Served::Seen(made(apply, &status)), ..settled(&app) }, NOW);
+    let labelled = plan(&Observed { http_route: Served::Child(made(apply, &status)), ..settled(&app) }, NOW);
     assert_eq!((aside(&labelled), said(&labelled)), (vec!["HTTPRoute"], Some((ConditionStatus::True, "Accepted"))));
 }
 
@@ -239,7 +242,7 @@ fn an_ingress_is_open_once_it_has_an_address() {
     let app = by_ingress();
     let told = |status: Value| {
         let plan = plan(&Observed { ingress: ingress(&app, &status), ..settled(&app) }, NOW);
-        assert!(plan.aside.is_empty() && plan.effects.is_empty());
+        assert!(plan.independent.is_empty() && plan.effects.is_empty());
         said(&plan).map(|(status, reason)| (status, reason.to_owned()))
     };
     assert_eq!(told(json!({})), Some((ConditionStatus::Unknown, "AddressPending".to_owned())));
@@ -248,7 +251,7 @@ fn an_ingress_is_open_once_it_has_an_address() {
 }
 
 /// As the API server shows it after an apply of ours that sent a class, of an Ingress that has been given an address.
-fn of_class(class: &str, owner: &str) -> Seen<Ingress> {
+fn of_class(class: &str, owner: &str) -> ChildState<Ingress> {
     let with_class = routed(&json!({ "host": "web.example.com", "ingressClassName": class }));
     let apply = objects::ingress(&with_class).unwrap();
     let fingerprint = apply.fingerprint();
@@ -258,7 +261,7 @@ fn of_class(class: &str, owner: &str) -> Seen<Ingress> {
         json!([{ "manager": owner, "operation": "Apply", "fieldsV1": { "f:spec": { "f:ingressClassName": {} } } }]);
     object["status"] = json!({ "loadBalancer": { "ingress": [{ "ip": "10.0.0.1" }] } });
     let view = Arc::new(Ingress::decode(&object.to_string()).unwrap());
-    Seen::Ours(Live { fingerprint, view })
+    ChildState::Owned(OwnedChild { fingerprint, view })
 }
 
 /// An apply would leave it without a class: the API server gives the default one to an Ingress that is made, and to no other.
@@ -276,8 +279,12 @@ fn an_ingress_whose_class_is_not_asked_for_any_more_is_made_anew() {
     let pending = Some((ConditionStatus::Unknown, "AddressPending"));
     let going = beside(&plain, of_class("haproxy", OURS), false);
     assert_eq!((deleted(&going), aside(&going), said(&going)), (vec!["Ingress"], vec![], pending));
-    assert_eq!(going.next, Next::After(super::status::AT_ONCE), "it is made anew as soon as it is seen to be gone");
-    let then = beside(&plain, Seen::Absent, false);
+    assert_eq!(
+        going.next,
+        Requeue::After(super::status::REQUEUE_NOW),
+        "it is made anew as soon as it is seen to be gone"
+    );
+    let then = beside(&plain, ChildState::Absent, false);
     assert_eq!((deleted(&then), aside(&then), said(&then)), (vec![], vec!["Ingress"], pending));
 
     let other =
@@ -287,5 +294,5 @@ fn an_ingress_whose_class_is_not_asked_for_any_more_is_made_anew() {
     assert_eq!((deleted(&theirs), aside(&theirs)), (vec![], vec!["Ingress"]), "a class that others gave stays");
     let paused = beside(&plain, of_class("haproxy", OURS), true);
     assert_eq!((deleted(&paused), said(&paused)), (vec![], pending));
-    assert!(ready(&paused).1.ends_with("; not as asked: Ingress"), "{}", ready(&paused).1);
+    assert!(ready(&paused).1.ends_with("; differs from the spec: Ingress"), "{}", ready(&paused).1);
 }

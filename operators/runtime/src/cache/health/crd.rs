@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use super::Health;
-use crate::plan::crd::{self, Crd};
+use crate::crd::schema::{self, Crd};
 
 impl Health {
     /// What is known of the kind's CRD.
@@ -16,7 +16,7 @@ impl Health {
     /// What is wrong with the kind's CRD, if anything, in words.
     #[must_use]
     pub fn crd_trouble(&self) -> Option<String> {
-        self.crd().lacking().map(|lacks| crd::sentence(&self.kind, lacks))
+        self.crd().lacking().map(|lacks| schema::sentence(&self.kind, lacks))
     }
 
     /// Somebody looks at the kind's CRD from now on.

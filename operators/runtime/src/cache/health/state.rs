@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::plan::sight::Why;
+use crate::cache::watch_health::Why;
 
 /// How long a watch that had worked may fail before decisions are no longer made from what it saw.
 pub(super) const GRACE: Duration = Duration::from_secs(30);

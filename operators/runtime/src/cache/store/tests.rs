@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use serde_json::json;
 
 use super::*;
-use crate::views::ConfigMap;
+use crate::projections::ConfigMap;
 
 type Told = Arc<Mutex<Vec<(String, bool, bool, usize)>>>;
 
@@ -88,11 +88,11 @@ fn what_does_not_decode_is_kept_as_broken_and_heals() {
         "spec": { "replicas": "junk" },
         "status": { "claim": "data-1", "observedGeneration": 1 },
     });
-    let decoded = Entry::<crate::views::Deployment>::decode(&junk.to_string()).expect("it has a name");
+    let decoded = Entry::<crate::projections::Deployment>::decode(&junk.to_string()).expect("it has a name");
     let Entry::Broken(broken) = decoded else { panic!("replicas are no number") };
     assert_eq!((broken.meta.generation, broken.error.contains("junk")), (2, true));
     assert_eq!((&broken.status["claim"], broken.contract.observed_generation), (&json!("data-1"), 1));
-    let store = Store::<crate::views::Deployment>::new(1);
+    let store = Store::<crate::projections::Deployment>::new(1);
     store.apply(Entry::Broken(broken));
     let healed = json!({ "metadata": { "name": "a", "namespace": "n", "generation": 3 }, "spec": { "replicas": 1 } });
     store.apply(Entry::decode(&healed.to_string()).expect("it has a name"));

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use super::wire::Wire;
-use crate::cache::{Health, View};
+use crate::cache::{Health, Projection};
 use crate::retry::jittered;
 
 /// How far apart looks are, however many doubt.
@@ -35,7 +35,7 @@ fn is_unknown(error: &kube::Error) -> bool {
 }
 
 /// Looks whenever somebody doubts that the kind is served, until it is not: a watch is told so only when it begins again.
-pub(super) async fn refuted<V: View>(api: Api<Wire<V>>, mut doubts: watch::Receiver<u64>) {
+pub(super) async fn refuted<V: Projection>(api: Api<Wire<V>>, mut doubts: watch::Receiver<u64>) {
     while doubts.changed().await.is_ok() {
         if api.list_metadata(&ListParams::default().limit(1)).await.is_err_and(|error| is_unknown(&error)) {
             return;
@@ -46,7 +46,7 @@ pub(super) async fn refuted<V: View>(api: Api<Wire<V>>, mut doubts: watch::Recei
 }
 
 /// Waits until a kind that is not served is worth a list: it is served by now, or somebody is the first to ask for it.
-pub(super) async fn appears<V: View>(client: &Client, health: &Health) {
+pub(super) async fn appears<V: Projection>(client: &Client, health: &Health) {
     let mut pause = SEEKS;
     while health.is_sought() {
         sleep(jittered(pause)).await;
@@ -60,7 +60,7 @@ pub(super) async fn appears<V: View>(client: &Client, health: &Health) {
 }
 
 /// Whether the API server names the kind among those that it serves: what it says of a group costs it less than a list.
-async fn is_listed<V: View>(client: &Client) -> bool {
+async fn is_listed<V: Projection>(client: &Client) -> bool {
     let request = http::Request::get(format!("/apis/{}", V::KIND.api_version())).body(Vec::new());
     let Ok(request) = request else { return false };
     match client.request::<APIResourceList>(request).await {

@@ -12,7 +12,7 @@ use tower::BoxError;
 
 use super::super::health::State;
 use super::*;
-use crate::views::{Claim, ConfigMap};
+use crate::projections::{Claim, ConfigMap};
 
 /// During a long outage the pauses between tries grow to many seconds; of what hung when it ended, none is waited for, and
 /// nothing is reported that the next try has not found.

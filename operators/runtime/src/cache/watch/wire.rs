@@ -7,7 +7,7 @@ use kube::core::NamespaceResourceScope;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use crate::cache::{Entry, View};
+use crate::cache::{Entry, Projection};
 
 /// An object on its way from the API server into a store. kube's watcher asks for no more of it than its version.
 pub(super) struct Wire<V> {
@@ -27,7 +27,7 @@ impl<V> std::fmt::Debug for Wire<V> {
     }
 }
 
-impl<'de, V: View> Deserialize<'de> for Wire<V> {
+impl<'de, V: Projection> Deserialize<'de> for Wire<V> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
         let entry = Entry::<V>::decode(raw.get()).map_err(serde::de::Error::custom)?;
@@ -42,7 +42,7 @@ impl<'de, V: View> Deserialize<'de> for Wire<V> {
     }
 }
 
-impl<V: View> kube::Resource for Wire<V> {
+impl<V: Projection> kube::Resource for Wire<V> {
     type DynamicType = ();
     type Scope = NamespaceResourceScope;
 

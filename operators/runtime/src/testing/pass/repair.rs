@@ -3,10 +3,10 @@
 use serde_json::Value;
 
 use super::fill_in;
-use crate::plan::drift::repair;
-use crate::plan::drift::repair::patched::patched;
+use crate::apply::drift::repair;
+use crate::apply::drift::repair::patched::patched;
 use crate::plan::meta::field_manager;
-use crate::plan::{Apply, Told};
+use crate::plan::{Apply, Reported};
 use crate::testing::World;
 use crate::testing::ownership::{self, PATCHED};
 
@@ -44,7 +44,7 @@ impl World {
         self.write(apply.kind, &apply.key, change, Some(&field_manager("test")));
     }
 
-    pub(super) fn gather(&mut self, apply: &Apply, told: Told) {
+    pub(super) fn gather(&mut self, apply: &Apply, told: Reported) {
         let Some(live) = self.told(apply) else { return };
         let gathering = repair::gathering(&apply.kind, &live, &apply.body, told).expect("objects here can be read");
         if let (Some(_), Some(object)) = (gathering, self.objects.get_mut(&(apply.kind.plural, apply.key.clone()))) {

@@ -1,9 +1,8 @@
 //! What is found again once status is lost.
 
 use super::*;
-use crate::snapshot::plan::is_proved;
-use crate::snapshot::record::RECORD;
-use crate::snapshot::volume::is_looked_for;
+use crate::operand::kinds::RECORD;
+use crate::operand::snapshot_state::{is_looked_for, is_proved};
 
 /// One that was taken and proved.
 fn proved() -> Value {

@@ -1,8 +1,7 @@
 //! What becomes of snapshots whose volume goes, or is another one.
 
 use super::*;
-use crate::snapshot::plan::{is_bad, is_proved};
-use crate::snapshot::volume::is_looked_for;
+use crate::operand::snapshot_state::{is_bad, is_looked_for, is_proved};
 
 /// One that was verified on the claim `c-1`.
 fn ready() -> Value {
@@ -173,7 +172,7 @@ fn its_claim_is_looked_at_a_few_times_a_minute_at_most() {
     let users = Volume::Claim { uid: "c-1".into(), leaving: false, lost: false, watched: false, capacity: None };
     for (volume, seconds) in [(claim("c-1"), 60), (users, 300), (Volume::Absent, 60)] {
         let next = plan(&on(volume, &ready()), now()).next;
-        assert_eq!(next, runtime::plan::Next::After(std::time::Duration::from_secs(seconds)));
+        assert_eq!(next, runtime::plan::Requeue::After(std::time::Duration::from_secs(seconds)));
     }
 }
 

@@ -83,7 +83,7 @@ fn halves_that_do_not_fit_are_told() {
     assert!(made(base("v1"), "other").unwrap_err().contains("has the image"));
     let mut stranger = base("v1");
     stranger["spec"]["customresourcedefinitions"]["owned"][0]["name"] = json!("others.example.com");
-    assert!(made(stranger, PLACEHOLDER).unwrap_err().contains("others.example.com, which is no CRD of ours"));
+    assert!(made(stranger, PLACEHOLDER).unwrap_err().contains("others.example.com, which is no CRD of this project"));
     let mut bare = base("v1");
     bare["metadata"] = json!({});
     assert!(made(bare, PLACEHOLDER).unwrap_err().contains("no annotations"));

@@ -1,8 +1,8 @@
-//! Whether all is as asked, and if not, why. Pure.
+//! Pure: whether all is as asked, and if not, why.
 
 use api::etcd_cluster::{EtcdClusterReason, MemberStatus};
-use api::{PodReason, Reason};
-use runtime::plan::conditions::Summary;
+use api::{PodReason, Reason, ReconcileReason};
+use runtime::status::conditions::Summary;
 
 use crate::plan::membership::outdated::is_outdated;
 use crate::plan::membership::{Step, Wait};
@@ -23,14 +23,23 @@ pub(super) fn judge(
 ) -> (Summary, Reason, String) {
     let judged = judge_members(observed, roster, wish, step, lost);
     let refusal = wish.refusal.clone().or_else(|| unlabeled::foreign_pods(observed));
-    match (&refusal, judged) {
-        (Some((reason, why)), (Summary::Ready, ..)) => (Summary::Stalled, (*reason).into(), why.clone()),
+    let refusal = refusal.map(|(reason, why)| (Reason::from(reason), why)).or_else(|| unreadable(observed));
+    match (refusal, judged) {
+        (Some((reason, why)), (Summary::Ready, ..)) => (Summary::Stalled, reason, why),
         // What befalls the members meanwhile is told too.
-        (Some((reason, why)), (_, also, message)) if also != *reason => {
-            (Summary::Stalled, (*reason).into(), format!("{why}; besides, {message}"))
+        (Some((reason, why)), (_, also, message)) if also != reason => {
+            (Summary::Stalled, reason, format!("{why}; besides, {message}"))
         }
         (_, judged) => judged,
     }
+}
+
+/// A child next to the members that does not decode, so that the operator cannot keep it as it should be. The members need neither.
+fn unreadable(observed: &Observed) -> Option<(Reason, String)> {
+    let clients = observed.clients.obstacle("client Service");
+    let obstacles = clients.into_iter().chain(observed.budget.obstacle("PodDisruptionBudget"));
+    let mut unreadable = obstacles.filter(|(reason, _)| *reason == ReconcileReason::Unreadable);
+    unreadable.next().map(|(reason, why)| (reason.into(), why))
 }
 
 /// The same, but for what of the spec cannot be had.
@@ -69,7 +78,7 @@ fn judge_members(
         Step::Rest if observed.cluster.status.storage.is_none() => (
             Summary::Reconciling,
             EtcdClusterReason::Creating.into(),
-            "the first member is about to be made".to_owned(),
+            "the first member is about to be created".to_owned(),
         ),
         Step::Rest if ready == wish.size && roster.listed && is_left_as_it_is(observed, roster, wish) => (
             Summary::Reconciling,
@@ -122,8 +131,8 @@ fn needs_person(roster: &Roster<'_>) -> bool {
     let troubles = roster.nodes.iter().filter(|node| node.running().is_some() && !node.is_healthy());
     let crashes = [PodReason::CrashLoopBackOff, PodReason::RunContainerError];
     troubles
-        .filter_map(|node| node.pod?.trouble.as_ref())
-        .any(|trouble| trouble.lasting && !trouble.reason.is_one_of(&crashes))
+        .filter_map(|node| node.pod?.diagnosis.as_ref())
+        .any(|trouble| trouble.permanent && !trouble.reason.is_one_of(&crashes))
 }
 
 /// Whether there is no quorum for no other reason than that members are being restarted as the spec asks.

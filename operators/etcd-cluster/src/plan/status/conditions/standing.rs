@@ -1,8 +1,8 @@
-//! How the cluster fares, in what conditions need. Pure.
+//! Pure: how the cluster fares, in what conditions need.
 
 use api::Reason;
 use jiff::Timestamp;
-use runtime::plan::conditions::Summary;
+use runtime::status::conditions::Summary;
 
 use super::judgment::{is_restarting, judge};
 use crate::plan::membership::{Step, waiting_for, why_not_led};

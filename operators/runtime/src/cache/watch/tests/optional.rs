@@ -9,14 +9,14 @@ use tower::BoxError;
 
 use super::super::super::health::State;
 use super::super::*;
-use crate::plan::drift::Fingerprint;
+use crate::apply::drift::Fingerprint;
+use crate::plan::child::Served;
 use crate::plan::meta::Meta;
-use crate::plan::seen::Served;
 
 /// An object of such a kind.
 struct Optional(Meta);
 
-impl View for Optional {
+impl Projection for Optional {
     const KIND: Kind = Kind { group: "example.org", version: "v1", kind: "Optional", plural: "optionals" };
     const SELECTED: bool = true;
     const MAY_BE_MISSING: bool = true;
@@ -120,7 +120,7 @@ async fn what_may_be_missing_is_looked_for_once_it_is_asked_for_and_lost_without
     assert_eq!(server.lists.load(Ordering::Relaxed), 2, "one when it began, and one for who was the first to ask");
     server.serves.store(true, Ordering::Relaxed);
     becomes(State::Synced).await;
-    assert!(store.len() == 1 && matches!(store.child_if_served(&Key::new("n", "a"), &owner()), Served::Seen(_)));
+    assert!(store.len() == 1 && matches!(store.child_if_served(&Key::new("n", "a"), &owner()), Served::Child(_)));
 
     server.serves.store(false, Ordering::Relaxed);
     becomes(State::NotServed).await;

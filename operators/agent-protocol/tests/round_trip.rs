@@ -1,0 +1,205 @@
+//! The agent reads from an argv what an operator renders into it, whatever the values are.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use agent_protocol::{
+    AccessRules, Arguments, Command, EtcdKeep, EtcdRun, EtcdWait, Expect, Install, Jobs, MemberArgs, Offline,
+    PgBasebackup, PgDump, PgFinish, PgInit, PgPrepare, PgPrune, PgReady, PgRestore, PgRun, PgSurvey, PgUpgrade,
+    PgVerify, PgVersion, RunDir, Seconds, SqlFile, SqlFiles, VerificationMode,
+};
+use proptest::collection::vec;
+use proptest::option::of;
+use proptest::prelude::*;
+
+/// What may be in a value, blanks, dashes and equals signs included.
+fn text() -> impl Strategy<Value = String> {
+    "[a-zA-Z0-9=:/. \u{e4}-]{1,12}"
+}
+
+fn path() -> impl Strategy<Value = PathBuf> {
+    "/[a-zA-Z0-9=. \u{e4}-]{0,12}".prop_map(PathBuf::from)
+}
+
+fn snapshot() -> impl Strategy<Value = PathBuf> {
+    "/[a-z ]{0,5}/[a-z0-9][a-z0-9_.-]{0,3}[a-z]".prop_map(PathBuf::from)
+}
+
+fn seconds<const DEFAULT: u64>() -> impl Strategy<Value = Seconds<DEFAULT>> {
+    prop_oneof![Just(DEFAULT), 0..=86_400_u64].prop_map(|seconds| Seconds(Duration::from_secs(seconds)))
+}
+
+fn jobs() -> impl Strategy<Value = Jobs> {
+    (1..=u16::MAX).prop_map(Jobs)
+}
+
+fn run_dir() -> impl Strategy<Value = RunDir> {
+    prop_oneof![Just(RunDir::default()), path().prop_map(RunDir)]
+}
+
+fn parameters() -> impl Strategy<Value = Vec<(String, String)>> {
+    vec(("[a-z_.]{1,5}", "[a-z= -]{0,5}"), 0..3)
+}
+
+fn member() -> impl Strategy<Value = MemberArgs> {
+    let expect = prop_oneof![Just(Expect::New), Just(Expect::Join), Just(Expect::Data), Just(Expect::Variable)];
+    (text(), text(), text(), any::<bool>(), path(), expect).prop_map(
+        |(name, peer_url, peers, listed, data_dir, expect)| {
+            let peers_url = (listed || expect == Expect::Join).then_some(peers);
+            MemberArgs { name, peer_url, peers_url, data_dir, expect }
+        },
+    )
+}
+
+fn of_etcd() -> impl Strategy<Value = Command> {
+    let wait = (of(path()), member(), seconds())
+        .prop_map(|(install, member, dns_timeout)| Command::EtcdWait(EtcdWait { install, member, dns_timeout }));
+    let limits = (of(any::<u64>()), of(any::<u16>()), of(any::<u64>()), of(any::<u64>()));
+    let run = (path(), member(), limits, vec(text(), 1..4)).prop_map(|(state, member, limits, command)| {
+        let (reserve, volume_port, quota, snapshot_count) = limits;
+        Command::EtcdRun(EtcdRun { state, member, reserve, volume_port, quota, snapshot_count, command })
+    });
+    let keep = (path(), any::<u64>(), 1..i32::MAX, any::<bool>(), of(any::<u16>())).prop_map(
+        |(data_dir, reserve, beside, release, volume_port)| {
+            Command::EtcdKeep(EtcdKeep { data_dir, reserve, beside, release, volume_port })
+        },
+    );
+    prop_oneof![wait, run, keep]
+}
+
+fn of_a_server() -> impl Strategy<Value = Command> {
+    let access = prop_oneof![Just(AccessRules::Keep), Just(AccessRules::Open), Just(AccessRules::Closed)];
+    let data = (path(), path(), any::<u32>(), of("[a-z0-9-]{1,9}"), of(text()), any::<bool>());
+    let rest = (access, any::<bool>(), of(snapshot()), of(text()), any::<bool>());
+    let more = (run_dir(), of(path()), of(path()), seconds());
+    let prepare = (data, rest, more).prop_map(|(data, rest, more)| {
+        let (data, configuration, major, owner, system_identifier, initialise) = data;
+        let (access, closed, from, sha256, reset_password) = rest;
+        let (run, passwd, install, lock_timeout) = more;
+        let closed = closed && access != AccessRules::Open;
+        Command::PgPrepare(PgPrepare {
+            data,
+            configuration,
+            major,
+            owner,
+            system_identifier,
+            initialise,
+            access,
+            closed,
+            from,
+            sha256,
+            reset_password,
+            run,
+            passwd,
+            install,
+            lock_timeout,
+        })
+    });
+    let run = (path(), of(any::<u64>()), of(path()), seconds(), vec(text(), 0..3)).prop_map(
+        |(data, reserve, configuration, lock_timeout, arguments)| {
+            Command::PgRun(PgRun { data, reserve, configuration, lock_timeout, arguments })
+        },
+    );
+    let ready = (of(path()), of(any::<u64>()), seconds())
+        .prop_map(|(data, reserve, wait)| Command::PgReady(PgReady { data, reserve, wait }));
+    let version = (of(path()), of(any::<u32>()), run_dir())
+        .prop_map(|(scratch, user, run)| Command::PgVersion(PgVersion { scratch, user, run }));
+    prop_oneof![prepare, run, ready, version]
+}
+
+fn of_a_snapshot() -> impl Strategy<Value = Command> {
+    let offline = (path(), of(text()), run_dir(), parameters(), seconds()).prop_map(
+        |(data, system_identifier, run, parameters, lock_timeout)| Offline {
+            data,
+            system_identifier,
+            run,
+            parameters,
+            lock_timeout,
+        },
+    );
+    let dump = (snapshot(), vec(text(), 0..3), jobs(), of(0..=9_u8), seconds(), of(offline)).prop_map(
+        |(to, databases, jobs, compression, connect_timeout, offline)| {
+            Command::PgDump(PgDump { to, databases, jobs, compression, connect_timeout, offline })
+        },
+    );
+    let base = (snapshot(), seconds())
+        .prop_map(|(to, connect_timeout)| Command::PgBasebackup(PgBasebackup { to, connect_timeout }));
+    let mode = prop_oneof![Just(VerificationMode::Restore), Just(VerificationMode::Checksum)];
+    let verify = (snapshot(), mode, path(), of(text()), of(path()), run_dir(), jobs(), parameters()).prop_map(
+        |(snapshot, mode, scratch, sha256, checks, run, jobs, parameters)| {
+            let scratch = Some(scratch);
+            Command::PgVerify(PgVerify { snapshot, mode, scratch, sha256, checks, run, jobs, parameters })
+        },
+    );
+    let restore = (snapshot(), of(text()), vec(text(), 0..3), of(text()), jobs(), seconds()).prop_map(
+        |(snapshot, sha256, databases, name, jobs, connect_timeout)| {
+            Command::PgRestore(PgRestore { snapshot, sha256, databases, name, jobs, connect_timeout })
+        },
+    );
+    let prune = (path(), vec(text(), 0..3), of(any::<u64>())).prop_map(|(directory, names, partial_older_than)| {
+        Command::PgPrune(PgPrune { directory, names, partial_older_than })
+    });
+    prop_oneof![dump, base, verify, restore, prune]
+}
+
+fn of_the_rest() -> impl Strategy<Value = Command> {
+    let install = (path(), of(path())).prop_map(|(directory, passwd)| Command::Install(Install { directory, passwd }));
+    let sql = vec((path(), any::<bool>()).prop_map(|(path, secret)| SqlFile { path, secret }), 0..4);
+    let init =
+        (text(), text(), sql, of(text()), seconds()).prop_map(|(database, owner, sql, ledger_key, connect_timeout)| {
+            Command::PgInit(PgInit { database, owner, sql: SqlFiles(sql), ledger_key, connect_timeout })
+        });
+    let server = (text(), any::<u32>(), of(text()), jobs(), of(any::<u64>()));
+    let upgrade = (server, of(text()), of(text()), run_dir(), seconds()).prop_map(
+        |((to, major, database, jobs, room), from_system_identifier, to_port, run, connect_timeout)| {
+            Command::PgUpgrade(PgUpgrade {
+                to,
+                major,
+                database,
+                jobs,
+                room,
+                from_system_identifier,
+                to_port,
+                run,
+                connect_timeout,
+            })
+        },
+    );
+    let survey = seconds().prop_map(|connect_timeout| Command::PgSurvey(PgSurvey { connect_timeout }));
+    let finish = (any::<bool>(), jobs(), seconds())
+        .prop_map(|(major, jobs, connect_timeout)| Command::PgFinish(PgFinish { major, jobs, connect_timeout }));
+    prop_oneof![install, init, upgrade, survey, finish]
+}
+
+fn argv(command: &Command) -> Vec<String> {
+    match command {
+        Command::Install(of) => of.argv(),
+        Command::EtcdWait(of) => of.argv(),
+        Command::EtcdRun(of) => of.argv(),
+        Command::EtcdKeep(of) => of.argv(),
+        Command::PgPrepare(of) => of.argv(),
+        Command::PgRun(of) => of.argv(),
+        Command::PgReady(of) => of.argv(),
+        Command::PgDump(of) => of.argv(),
+        Command::PgBasebackup(of) => of.argv(),
+        Command::PgVerify(of) => of.argv(),
+        Command::PgRestore(of) => of.argv(),
+        Command::PgInit(of) => of.argv(),
+        Command::PgPrune(of) => of.argv(),
+        Command::PgUpgrade(of) => of.argv(),
+        Command::PgSurvey(of) => of.argv(),
+        Command::PgFinish(of) => of.argv(),
+        Command::PgVersion(of) => of.argv(),
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_command_is_read_as_it_was_rendered(
+        command in prop_oneof![of_etcd(), of_a_server(), of_a_snapshot(), of_the_rest()]
+    ) {
+        let words = argv(&command);
+        let parsed = Command::parse(std::iter::once("agent".to_owned()).chain(words.iter().cloned()));
+        prop_assert_eq!(parsed.map_err(|error| format!("{words:?}: {error}")), Ok(command));
+    }
+}

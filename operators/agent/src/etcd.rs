@@ -1,0 +1,24 @@
+//! What the agent does for a member of an etcd cluster: it checks the data directory just before etcd starts, and limits what etcd
+//! takes of its volume.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `wait.rs`, `run.rs`, `keeper.rs` | `etcd-wait`, the init container; `etcd-run`, which executes etcd; `etcd-keep`, which runs next to it |
+//! | `plan.rs` | every decision about a start; pure |
+//! | `data.rs`, `identity.rs` | whether there is data, and whether etcd has run in this pod; which member the data belongs to |
+//! | `members.rs`, `peers.rs`, `url.rs`, `dns.rs` | the member list and `--initial-cluster`, pure; querying peers; peer URLs; the resolver |
+//! | `limits.rs`, `reserve.rs`, `volume_port.rs` | what etcd may take of its volume; space held back there; serving how full it is |
+
+pub(crate) mod data;
+pub(crate) mod dns;
+pub(crate) mod identity;
+pub(crate) mod keeper;
+pub(crate) mod limits;
+pub(crate) mod members;
+pub(crate) mod peers;
+pub(crate) mod plan;
+pub(crate) mod reserve;
+pub(crate) mod run;
+pub(crate) mod url;
+pub(crate) mod volume_port;
+pub(crate) mod wait;

@@ -1,0 +1,283 @@
+//! Pure: what a snapshot holds, as its `manifest.json` says.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::failure::{cut, in_short};
+use crate::postgres::backup::sums;
+use crate::postgres::backup::sums::Sum;
+use crate::postgres::client::default_databases::stands;
+use crate::postgres::files::{self, FileEntry};
+
+/// Raised when a reader of before would misread what is written now.
+const FORMAT: u32 = 1;
+
+pub(crate) const FILE: &str = "manifest.json";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Kind {
+    /// pg_dump and pg_dumpall.
+    Logical,
+    /// pg_basebackup.
+    Physical,
+}
+
+impl Kind {
+    /// As results have it.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Logical => "Logical",
+            Self::Physical => "Physical",
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Manifest {
+    pub(crate) format: u32,
+    pub(crate) kind: Kind,
+    /// The server's: 15.18.
+    pub(crate) engine_version: String,
+    pub(crate) system_identifier: String,
+    /// Whom the snapshot was made as.
+    pub(crate) superuser: String,
+    /// Seconds since 1970.
+    pub(crate) completed_at: u64,
+    /// What no snapshot has in it, in messages.
+    #[serde(default)]
+    pub(crate) not_covered: Vec<String>,
+    /// What is otherwise after a restore, in messages: no data is lost by it.
+    #[serde(default)]
+    pub(crate) remarks: Vec<String>,
+    pub(crate) databases: Vec<Database>,
+    pub(crate) files: Vec<FileEntry>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Database {
+    pub(crate) name: String,
+    pub(crate) owner: String,
+    /// The directory of its dump, in the snapshot's; empty in a physical one.
+    pub(crate) folder: String,
+    /// The last key of the ledger of what was run on it.
+    pub(crate) schema_version: Option<String>,
+    pub(crate) extensions: Vec<Extension>,
+    /// Counted in the very snapshot that the dump is of; of a physical one nothing is counted.
+    pub(crate) tables: Vec<Table>,
+    pub(crate) large_objects: u64,
+    /// What follows, manifests of before have not.
+    #[serde(default)]
+    pub(crate) content: Option<Content>,
+    /// Of each partition whose rows may be another's in another server the table at the top. Each server reports it again, and the
+    /// manifest has rows of partitions, as those of before.
+    #[serde(skip)]
+    pub(crate) moving: BTreeMap<Name, Name>,
+}
+
+/// A table's schema, and its own.
+pub(crate) type Name = (String, String);
+
+/// What a database holds beyond its rows.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Content {
+    /// Of its objects with their kinds and owners.
+    pub(crate) objects: Sum,
+    /// The same as texts, unless there are very many: to name one that differs.
+    #[serde(default)]
+    pub(crate) names: Vec<String>,
+    /// Whether there is a schema `public`; not known of a manifest of before.
+    #[serde(default)]
+    pub(crate) public: Option<bool>,
+    pub(crate) large_objects: Sum,
+    pub(crate) is_template: bool,
+    pub(crate) allow_connections: bool,
+    pub(crate) connection_limit: i32,
+    /// Whether nothing in it is a user's: one that every server has may be so.
+    pub(crate) pristine: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Extension {
+    pub(crate) name: String,
+    pub(crate) version: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Table {
+    pub(crate) schema: String,
+    pub(crate) name: String,
+    pub(crate) rows: u64,
+    /// Of its rows, whatever their order.
+    #[serde(default)]
+    pub(crate) checksum: Option<String>,
+}
+
+impl Manifest {
+    pub(crate) fn new(kind: Kind, engine_version: String, system_identifier: String, superuser: String) -> Self {
+        let (databases, files) = (Vec::new(), Vec::new());
+        let not_covered = Vec::new();
+        Self {
+            format: FORMAT,
+            kind,
+            engine_version,
+            system_identifier,
+            superuser,
+            completed_at: 0,
+            not_covered,
+            remarks: Vec::new(),
+            databases,
+            files,
+        }
+    }
+
+    /// An error is a message.
+    pub(crate) fn parse(text: &[u8]) -> Result<Self, String> {
+        let manifest: Self = serde_json::from_slice(text).map_err(|error| format!("{FILE} cannot be read: {error}"))?;
+        if manifest.format != FORMAT {
+            return Err(format!("{FILE} has format {}, and this agent reads {FORMAT}", manifest.format));
+        }
+        let leaves = |path: &str| path.starts_with('/') || path.split('/').any(|part| part == "..");
+        let folders = manifest.databases.iter().map(|database| &database.folder);
+        match manifest.files.iter().map(|file| &file.path).chain(folders).find(|path| leaves(path)) {
+            Some(path) => Err(format!("{FILE} names {path}, which is outside of the snapshot")),
+            None => Ok(manifest),
+        }
+    }
+
+    /// Of all files, without the manifest.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.files.iter().map(|file| file.bytes).sum()
+    }
+
+    /// Of the databases that hold something. A retention that knows them keeps the last snapshot of each. If there are more
+    /// than a termination message has room for, the last entry is `...` and the sum of all of them: another one wherever
+    /// there is another database.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let pristine = |database: &Database| database.content.as_ref().is_some_and(|content| content.pristine);
+        let standing = |database: &Database| stands(&database.name);
+        let held = self.databases.iter().filter(|database| !(standing(database) && pristine(database)));
+        let mut all: Vec<&str> = held.map(|database| &*database.name).collect();
+        all.sort_unstable();
+        let mut room = 1500_usize;
+        let fits = |name: &&&str| {
+            // As it is written: a control character takes six bytes.
+            let bytes = serde_json::to_string(name).map_or(usize::MAX, |text| text.len().saturating_add(1));
+            room.checked_sub(bytes).inspect(|rest| room = *rest).is_some()
+        };
+        let mut names: Vec<String> = all.iter().take_while(fits).map(ToString::to_string).collect();
+        if names.len() < all.len() {
+            names.push(format!("...{}", cut(&files::sha256(all.join("\0").as_bytes()), 32)));
+        }
+        names
+    }
+
+    /// The first five, each at most 200 bytes of it, and how many more there are.
+    pub(crate) fn not_covered_in_short(&self) -> Vec<String> {
+        in_short(&self.not_covered, 5, 200)
+    }
+
+    pub(crate) fn tables(&self) -> usize {
+        self.databases.iter().map(|database| database.tables.len()).sum()
+    }
+
+    pub(crate) fn rows(&self) -> u64 {
+        self.databases.iter().flat_map(|database| &database.tables).map(|table| table.rows).sum()
+    }
+}
+
+/// How many differences are reported: the message must stay short.
+const SHOWN: usize = 5;
+
+/// What came out of a snapshot against what went in: a message for what differs.
+///
+/// Versions of extensions may differ, since another image brings its own.
+pub(crate) fn differences(expected: &Database, found: &Database) -> Option<String> {
+    let mut differences = Vec::new();
+    let shown = |(schema, name): &Name| format!("{schema}.{name}");
+    let mut there = added_up(&found.tables, &found.moving);
+    for (name, (rows, checksum)) in added_up(&expected.tables, &found.moving) {
+        match there.remove(&name) {
+            Some((others, _)) if others != rows => {
+                differences.push(format!("{} has {others} rows instead of {rows}", shown(&name)));
+            }
+            Some((_, other)) if differ(other.as_ref(), checksum.as_ref()) => {
+                differences.push(format!("{} has as many rows, but other values", shown(&name)));
+            }
+            Some(_) => {}
+            None => differences.push(format!("{} is missing", shown(&name))),
+        }
+    }
+    differences.extend(there.keys().map(|extra| format!("{} was not there", shown(extra))));
+    let has = |extension: &Extension| found.extensions.iter().any(|other| other.name == extension.name);
+    let lost = expected.extensions.iter().filter(|extension| !has(extension));
+    differences.extend(lost.map(|extension| format!("extension {} is missing", extension.name)));
+    if expected.owner != found.owner {
+        differences.push(format!("it belongs to {:?} instead of {:?}", found.owner, expected.owner));
+    }
+    if expected.large_objects != found.large_objects {
+        differences
+            .push(format!("there are {} large objects instead of {}", found.large_objects, expected.large_objects));
+    }
+    if let (Some(then), Some(now)) = (&expected.content, &found.content) {
+        if then.objects != now.objects {
+            let counts = format!("({} now, {} then)", now.objects.count, then.objects.count);
+            differences
+                .push(format!("its objects or their owners differ {counts}{}", differing(&then.names, &now.names)));
+        }
+        if expected.large_objects == found.large_objects && then.large_objects != now.large_objects {
+            differences.push("the contents of large objects differ".into());
+        }
+    }
+    let more = differences.len().saturating_sub(SHOWN);
+    differences.truncate(SHOWN);
+    if more > 0 {
+        differences.push(format!("and {more} more"));
+    }
+    (!differences.is_empty()).then(|| format!("database {}: {}", expected.name, differences.join(", ")))
+}
+
+/// How many rows a table has, and their sum; those of partitions that exchange rows by the table that they are partitions of.
+fn added_up(tables: &[Table], moving: &BTreeMap<Name, Name>) -> BTreeMap<Name, (u64, Option<String>)> {
+    let mut sums: BTreeMap<Name, (u64, Option<String>)> = BTreeMap::new();
+    for table in tables {
+        let own = (table.schema.clone(), table.name.clone());
+        let of = (table.rows, table.checksum.clone());
+        let sum = match sums.remove(moving.get(&own).unwrap_or(&own)) {
+            Some((rows, checksum)) => {
+                (rows.saturating_add(of.0), checksum.zip(of.1).and_then(|(one, other)| sums::added(&one, &other)))
+            }
+            None => of,
+        };
+        sums.insert(moving.get(&own).cloned().unwrap_or(own), sum);
+    }
+    sums
+}
+
+/// Names one object that is missing, and one that was not there.
+fn differing(then: &[String], now: &[String]) -> String {
+    if then.is_empty() || now.is_empty() {
+        return String::new();
+    }
+    let lacks = |of: &[String], others: &[String]| {
+        let others: BTreeSet<&String> = others.iter().collect();
+        of.iter().find(|one| !others.contains(one)).cloned()
+    };
+    let mut differences = String::new();
+    for (one, how) in [(lacks(then, now), "is missing"), (lacks(now, then), "was not there")] {
+        differences += &one.map(|one| format!("; {} {how}", cut(&one, 300))).unwrap_or_default();
+    }
+    differences
+}
+
+/// What an earlier manifest does not have is not compared.
+fn differ(one: Option<&String>, other: Option<&String>) -> bool {
+    one.zip(other).is_some_and(|(one, other)| one != other)
+}
+
+#[cfg(test)]
+#[path = "manifest_tests.rs"]
+mod tests;

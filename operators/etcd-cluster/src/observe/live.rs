@@ -1,0 +1,167 @@
+//! The live systems behind a cluster: the API server, and etcd.
+
+use std::collections::BTreeSet;
+use std::hash::{BuildHasher, RandomState};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Pod as CorePod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::api::ListParams;
+use kube::core::PartialObjectMeta;
+use kube::{Api, Client};
+use runtime::cache::Projection as _;
+use runtime::namespaces::{Namespaces, Termination};
+use runtime::plan::meta::selector_text;
+use runtime::plan::{Apply, Create, DryRun, Key, Kind};
+use runtime::{Error, pod_requests};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::by_name::{ByName, Reader};
+use super::queries::{Answer, Queries};
+use crate::EtcdCluster;
+use crate::etcd::{EtcdClient, Live, Place};
+use crate::plan::{Etcd, objects};
+
+/// The API server and etcd, with what is kept of their answers between reconciles.
+pub(crate) struct LiveSystems {
+    pub(crate) client: Client,
+    pub(crate) etcd: Live,
+    namespaces: Namespaces,
+    by_name: ByName,
+}
+
+/// Queries of these about one cluster, for one reconcile.
+pub(crate) struct LiveQueries<'a> {
+    systems: &'a LiveSystems,
+    cluster: &'a Key,
+    by_name: Reader<'a>,
+}
+
+impl LiveSystems {
+    /// Those that `client` reaches.
+    pub(crate) fn new(client: Client) -> Self {
+        Self {
+            namespaces: Namespaces::new(client.clone()),
+            by_name: ByName::new(client.clone()),
+            etcd: Live::default(),
+            client,
+        }
+    }
+
+    /// Begins a reconcile of that cluster.
+    pub(crate) fn queries<'a>(&'a self, cluster: &'a Key) -> LiveQueries<'a> {
+        LiveQueries { systems: self, cluster, by_name: self.by_name.reader(cluster) }
+    }
+}
+
+impl Queries for LiveQueries<'_> {
+    fn now(&self) -> Timestamp {
+        Timestamp::now()
+    }
+
+    /// Every `RandomState` is seeded by the operating system.
+    fn random(&self) -> u64 {
+        RandomState::new().hash_one(0)
+    }
+
+    async fn wait(&self, time: Duration) {
+        tokio::time::sleep(time).await;
+    }
+
+    async fn object(&mut self, kind: Kind, name: &str) -> Answer {
+        self.by_name.read(kind, name).await
+    }
+
+    async fn pod(&self, name: &str) -> Result<Option<Value>, Error> {
+        pod_requests::get(&self.systems.client, &self.cluster.sibling(name)).await
+    }
+
+    async fn labeled_pods(&self, cluster: &EtcdCluster) -> Option<Vec<ObjectMeta>> {
+        let params = ListParams::default().labels(&selector_text(&objects::selector(cluster)));
+        let api: Api<PartialObjectMeta<CorePod>> =
+            Api::namespaced(self.systems.client.clone(), &cluster.meta.key.namespace);
+        match api.list_metadata(&params).await {
+            Ok(pods) => Some(pods.items.into_iter().map(|pod| pod.metadata).collect()),
+            Err(error) => {
+                tracing::debug!(%error, "pods cannot be listed");
+                None
+            }
+        }
+    }
+
+    async fn default_class(&self, probe: &Apply) -> Result<bool, String> {
+        #[derive(Clone, Debug, Deserialize)]
+        struct Completed {
+            spec: Spec,
+        }
+        #[derive(Clone, Debug, Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Spec {
+            storage_class_name: Option<String>,
+        }
+        let path = format!("{}?dryRun=All", probe.kind.path(&probe.key.namespace));
+        let body = serde_json::to_vec(&probe.body).map_err(|error| error.to_string())?;
+        let request = http::Request::post(path).header("Content-Type", "application/json").body(body);
+        let request = request.map_err(|error| error.to_string())?;
+        let completed = self.systems.client.request::<Completed>(request).await;
+        let completed = completed.map_err(|error| Error::from(error).to_string())?;
+        Ok(completed.spec.storage_class_name.is_some_and(|class| !class.is_empty()))
+    }
+
+    async fn dry_run(&self, pod: &Create) -> DryRun {
+        pod_requests::dry_run(&self.systems.client, pod).await
+    }
+
+    async fn assigns_uids(&self) -> Result<bool, Error> {
+        self.systems.namespaces.assigns_uids(&self.cluster.namespace).await
+    }
+
+    async fn termination(&self) -> Option<Termination> {
+        self.systems.namespaces.termination(&self.cluster.namespace, EtcdCluster::KIND).await
+    }
+
+    async fn ready_endpoints(&self, service: &Key) -> Vec<Box<str>> {
+        #[derive(Clone, Debug, Deserialize)]
+        struct Slices {
+            items: Vec<Slice>,
+        }
+        #[derive(Clone, Debug, Deserialize)]
+        struct Slice {
+            #[serde(default)]
+            endpoints: Option<Vec<Endpoint>>,
+        }
+        #[derive(Clone, Debug, Deserialize)]
+        struct Endpoint {
+            addresses: Vec<Box<str>>,
+        }
+        let path = format!(
+            "/apis/discovery.k8s.io/v1/namespaces/{}/endpointslices?labelSelector=kubernetes.io%2Fservice-name%3D{}",
+            service.namespace, service.name
+        );
+        let Ok(request) = http::Request::get(path).body(Vec::new()) else { return Vec::new() };
+        match self.systems.client.request::<Slices>(request).await {
+            Ok(slices) => {
+                let endpoints = slices.items.into_iter().filter_map(|slice| slice.endpoints).flatten();
+                endpoints.flat_map(|endpoint| endpoint.addresses).collect()
+            }
+            Err(error) => {
+                tracing::debug!(%error, "endpoint slices cannot be read");
+                Vec::new()
+            }
+        }
+    }
+
+    async fn etcd(&self, members: &[Place], latched: Option<u64>) -> Etcd {
+        self.systems.etcd.look(members, latched).await
+    }
+
+    async fn cluster_version(&self, address: &str) -> Option<String> {
+        self.systems.etcd.cluster_version(address).await
+    }
+
+    async fn receivers(&self, address: &str) -> BTreeSet<u64> {
+        self.systems.etcd.receivers(address).await
+    }
+}

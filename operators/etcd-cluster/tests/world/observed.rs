@@ -1,0 +1,128 @@
+//! What the operator observes beyond its own objects: foreign pods, the namespace, and queries without an answer.
+
+use runtime::cache::Projection as _;
+use runtime::plan::Key;
+use runtime::projections::{Claim, DisruptionBudget, Pod, Service};
+use runtime::testing::branching::Pass;
+use serde_json::{Value, json};
+
+use crate::bench::Bench;
+use crate::faults::{Edit, Step};
+use crate::stories::settle;
+
+fn settled(spec: &Value) -> Bench {
+    let mut bench = Bench::new(spec);
+    settle(&mut bench);
+    bench
+}
+
+fn reason(bench: &Bench) -> Value {
+    bench.condition("Ready").map_or(Value::Null, |ready| ready["reason"].clone())
+}
+
+fn pods(bench: &Bench) -> Vec<Key> {
+    bench.world.all(Pod::KIND).map(|(key, _)| key.clone()).collect()
+}
+
+#[test]
+fn no_cluster_begins_while_foreign_pods_bear_its_labels() {
+    let mut bench = Bench::new(&json!({ "size": 3 }));
+    let key = bench.key.sibling("c-0000");
+    let labels = json!({ "app": "etcd", "etcd_cluster": "c", "etcd_node": "c-0000" });
+    bench.world.create(
+        Pod::KIND,
+        &key,
+        json!({ "metadata": { "labels": labels }, "spec": { "containers": [{ "name": "etcd", "image": "foreign" }] } }),
+    );
+    let elsewhere = Key::new("other", "c-0001");
+    bench.world.create(
+        Pod::KIND,
+        &elsewhere,
+        json!({ "metadata": { "labels": labels }, "spec": { "containers": [{ "name": "etcd", "image": "foreign" }] } }),
+    );
+    bench.take(&Step::Calm(10));
+    assert_eq!((reason(&bench), pods(&bench).len()), (json!("ForeignPods"), 2), "{}", bench.story());
+    let ready = bench.condition("Ready").expect("Ready")["message"].clone();
+    assert!(!ready.as_str().is_some_and(|ready| ready.contains("c-0001")), "{ready}");
+    bench.world.begin_removal(Pod::KIND, &key);
+    bench.pass(Pass::default());
+    assert_eq!((reason(&bench), pods(&bench).len()), (json!("WaitingForDeletion"), 2), "{}", bench.story());
+    bench.world.remove(Pod::KIND, &key);
+    bench.world.remove(Pod::KIND, &elsewhere);
+    settle(&mut bench);
+}
+
+#[test]
+fn pods_run_as_the_namespace_dictates() {
+    for assigns_uids in [true, false] {
+        let mut bench = Bench { assigns_uids, ..Bench::new(&json!({ "size": 3, "version": "3.5.35" })) };
+        settle(&mut bench);
+        for edit in [Edit::Restart(1), Edit::Size(5), Edit::Version(4), Edit::Nowhere(true)] {
+            bench.take(&Step::Edit(edit));
+            bench.take(&Step::Calm(40));
+            bench.innocent().unwrap_or_else(|why| panic!("{why}\n{}", bench.story()));
+        }
+        settle(&mut bench);
+    }
+}
+
+/// Seed 20261123: the cluster has as many pods as the spec asks for, and one of its members is without.
+#[test]
+fn a_member_that_comes_back_while_the_cluster_shrinks_runs_as_the_namespace_dictates() {
+    let mut bench = Bench { assigns_uids: true, ..Bench::new(&json!({ "size": 3, "version": "3.6.16" })) };
+    bench.take(&Step::Calm(4));
+    bench.take(&Step::Evict(104));
+    bench.take(&Step::Edit(Edit::Size(1)));
+    settle(&mut bench);
+}
+
+/// Neither that there is no foreign pod, nor that a PVC is gone, nor which users the namespace dictates.
+#[test]
+fn nothing_follows_from_a_query_without_an_answer() {
+    let mut bench = Bench::new(&json!({ "size": 3 }));
+    bench.take(&Step::Blind(true));
+    bench.take(&Step::Calm(10));
+    assert!(pods(&bench).is_empty(), "{}", bench.story());
+    settle(&mut bench);
+    bench.take(&Step::Blind(true));
+    let key = pods(&bench).remove(0);
+    bench.world.edit(Claim::KIND, &key, |claim| claim["metadata"]["labels"] = json!({}));
+    bench.world.begin_removal(Pod::KIND, &key);
+    bench.take(&Step::Calm(30));
+    let members = bench.cluster().expect("a cluster").members.clone();
+    assert!(members.iter().any(|member| *member.name == *key.name), "{}", bench.story());
+    settle(&mut bench);
+    assert!(pods(&bench).contains(&key), "{}", bench.story());
+}
+
+#[test]
+fn a_foreign_pod_with_our_labels_is_reached_by_no_client() {
+    let bench = settled(&json!({ "size": 3 }));
+    for (kind, name, path) in [
+        (Service::KIND, "c-client", "/spec/selector"),
+        (Service::KIND, "c", "/spec/selector"),
+        (DisruptionBudget::KIND, "c", "/spec/selector/matchLabels"),
+    ] {
+        let selector = bench.world.get(kind, &bench.key.sibling(name)).and_then(|it| it.pointer(path)).cloned();
+        let uid = selector.expect("it selects")["multi-operator.example.com/owner-uid"].clone();
+        assert_eq!(uid, bench.object()["metadata"]["uid"], "{name}");
+    }
+}
+
+#[test]
+fn a_foreign_pod_with_all_our_labels_is_reported_and_left_alone() {
+    let mut bench = settled(&json!({ "size": 3 }));
+    let labels = bench.world.all(Pod::KIND).next().expect("a member's").1["metadata"]["labels"].clone();
+    let key = bench.key.sibling("stranger");
+    let pod =
+        json!({ "metadata": { "labels": labels }, "spec": { "containers": [{ "name": "etcd", "image": "other:1" }] } });
+    bench.world.create(Pod::KIND, &key, pod.clone());
+    bench.world.deliver_all();
+    bench.pass(Pass::default());
+    let stalled = bench.condition("Stalled").cloned().unwrap_or_default();
+    assert_eq!((bench.is("Stalled"), &stalled["reason"]), (true, &json!("ForeignPods")), "{}", bench.story());
+    assert!(stalled["message"].as_str().is_some_and(|why| why.contains("stranger")), "{stalled}");
+    assert_eq!(bench.world.get(Pod::KIND, &key).map(|live| &live["spec"]), Some(&pod["spec"]), "it is left alone");
+    bench.world.remove(Pod::KIND, &key);
+    settle(&mut bench);
+}

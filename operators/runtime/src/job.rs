@@ -1,0 +1,195 @@
+//! Pure: Jobs whose one container does the work and reports its result in the termination message: what such a Job needs, how far
+//! it has come, and what its pods reported.
+
+use std::sync::Arc;
+
+use k8s_openapi::api::batch::v1::{
+    PodFailurePolicy, PodFailurePolicyOnExitCodesRequirement, PodFailurePolicyOnPodConditionsPattern,
+    PodFailurePolicyRule,
+};
+
+use crate::projections::{Container, Ended, Job, JobEnd, Pod, PodDiagnosis};
+
+/// The label with which the Job controller marks the pods of a Job.
+pub const JOB_NAME: &str = "batch.kubernetes.io/job-name";
+/// The container that does the work of a Job.
+pub const WORK: &str = "work";
+
+/// How far a Job has come.
+#[derive(Debug)]
+pub enum Progress<'a> {
+    /// There is no such Job.
+    Absent,
+    /// The Job has not ended.
+    Active(&'a Job),
+    /// A pod succeeded.
+    Complete(&'a Job, JobResult<'a>),
+    /// The Job controller gave up, with this message.
+    Failed(&'a Job, &'a str),
+}
+
+/// What a complete Job reported.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum JobResult<'a> {
+    /// The end of the container.
+    Available(&'a Ended),
+    /// The watch of pods lags behind that of Jobs.
+    Pending,
+    /// The pods were deleted before the operator saw their end. Run again, the Job finds its work done.
+    Lost,
+}
+
+impl<'a> Progress<'a> {
+    /// Of the Job `name` among `jobs`, with `pods` among which are its own.
+    #[must_use]
+    pub fn of(jobs: &'a [Arc<Job>], pods: &'a [Arc<Pod>], name: &str) -> Self {
+        let Some(job) = find(jobs, name) else { return Self::Absent };
+        match &job.end {
+            None => Self::Active(job),
+            Some(JobEnd::Complete) => Self::Complete(job, JobResult::of(pods, name)),
+            Some(JobEnd::Failed { message, .. }) => Self::Failed(job, message),
+        }
+    }
+}
+
+impl<'a> JobResult<'a> {
+    /// Of a complete Job. What a pod that failed before the successful one reported is not its result.
+    #[must_use]
+    pub fn of(pods: &'a [Arc<Pod>], job: &str) -> Self {
+        if let Some(ended) = last_end(pods, job).filter(|ended| ended.code == 0) {
+            return Self::Available(ended);
+        }
+        let at_work = |pod: &Arc<Pod>| is_of(pod, job) && last_end(std::slice::from_ref(pod), job).is_none();
+        if pods.iter().any(at_work) { Self::Pending } else { Self::Lost }
+    }
+}
+
+/// The Job of that name.
+#[must_use]
+pub fn find<'a>(jobs: &'a [Arc<Job>], name: &str) -> Option<&'a Job> {
+    jobs.iter().map(|job| &**job).find(|job| *job.meta.key.name == *name)
+}
+
+/// Whether a pod belongs to the Job `job`.
+#[must_use]
+pub fn is_of(pod: &Pod, job: &str) -> bool {
+    let labels = pod.running.as_ref().map(|running| &running.labels);
+    labels.and_then(|labels| labels.get(JOB_NAME)).is_some_and(|of| of == job)
+}
+
+/// Whether a Job has a pod.
+#[must_use]
+pub fn has_pod(pods: &[Arc<Pod>], job: &str) -> bool {
+    pods.iter().any(|pod| is_of(pod, job))
+}
+
+/// What keeps a Job's pods from their work, if anything does.
+#[must_use]
+pub fn diagnosis<'a>(pods: &'a [Arc<Pod>], job: &str) -> Option<&'a PodDiagnosis> {
+    pods.iter().filter(|pod| is_of(pod, job)).find_map(|pod| pod.diagnosis.as_ref())
+}
+
+/// The container that does a Job's work, if one has started.
+#[must_use]
+pub fn started<'a>(pods: &'a [Arc<Pod>], job: &str) -> Option<&'a Container> {
+    let of = |pod: &'a Arc<Pod>| pod.running.as_deref()?.container(WORK);
+    let has_started = |work: &&Container| work.running || work.ended.is_some();
+    pods.iter().filter(|pod| is_of(pod, job)).filter_map(of).find(has_started)
+}
+
+/// The end of a pod's container that ended last, init containers first; nothing of one that runs again.
+#[must_use]
+pub fn last_end_of(pod: &Pod) -> Option<&Ended> {
+    let containers = &pod.running.as_ref()?.containers;
+    // An init container that failed comes before those that have yet to run.
+    let failed = containers.iter().find(|of| !of.running && of.ended.as_ref().is_some_and(|ended| ended.code != 0));
+    let last = || containers.iter().rev().find(|of| !of.running && of.ended.is_some());
+    failed.or_else(last)?.ended.as_ref()
+}
+
+/// The end of a Job's last pod, or of the one that succeeded.
+#[must_use]
+pub fn last_end<'a>(pods: &'a [Arc<Pod>], job: &str) -> Option<&'a Ended> {
+    // The end of an init container is no result yet. A pod that succeeded is the last of its Job.
+    let worked = |pod: &Pod| {
+        let work = pod.running.as_deref().and_then(|running| running.container(WORK));
+        work.is_none_or(|work| !work.running && work.ended.is_some())
+    };
+    let of = |pod: &'a Arc<Pod>| last_end_of(pod).filter(|ended| ended.code != 0 || worked(pod));
+    let all = || pods.iter().filter(|pod| is_of(pod, job)).filter_map(of);
+    all().find(|ended| ended.code == 0).or_else(|| all().next_back())
+}
+
+/// A failure policy by which disruptions do not count as failures, and the Job controller does not retry what ended with one of
+/// these exit codes.
+#[must_use]
+pub fn failure_policy(final_exit_codes: &[i32]) -> PodFailurePolicy {
+    let disrupted =
+        PodFailurePolicyOnPodConditionsPattern { type_: "DisruptionTarget".to_owned(), status: "True".to_owned() };
+    let ignored = PodFailurePolicyRule {
+        action: "Ignore".to_owned(),
+        on_pod_conditions: Some(vec![disrupted]),
+        ..PodFailurePolicyRule::default()
+    };
+    let exit_codes = PodFailurePolicyOnExitCodesRequirement {
+        container_name: Some(WORK.to_owned()),
+        operator: "In".to_owned(),
+        values: final_exit_codes.to_vec(),
+    };
+    let is_final = PodFailurePolicyRule {
+        action: "FailJob".to_owned(),
+        on_exit_codes: Some(exit_codes),
+        ..PodFailurePolicyRule::default()
+    };
+    PodFailurePolicy { rules: vec![ignored, is_final] }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::cache::Projection;
+
+    fn pod(work: &Value) -> Arc<Pod> {
+        let labels = json!({ "multi-operator.example.com/whole": "true", JOB_NAME: "j" });
+        let installed = json!({ "terminated": { "exitCode": 0, "message": "" } });
+        let pod = json!({ "metadata": { "namespace": "n", "name": "j-x", "labels": labels }, "status": {
+            "initContainerStatuses": [{ "name": "install", "image": "a", "restartCount": 0, "state": installed }],
+            "containerStatuses": [{ "name": WORK, "image": "i", "restartCount": 0, "state": work }] } });
+        Arc::new(Pod::decode(&pod.to_string()).unwrap())
+    }
+
+    #[test]
+    fn a_result_that_was_deleted_with_its_pod_is_lost() {
+        let failed = || pod(&json!({ "terminated": { "exitCode": 1, "message": "" } }));
+        assert_eq!(JobResult::of(&[], "j"), JobResult::Lost);
+        assert_eq!(JobResult::of(&[failed()], "j"), JobResult::Lost);
+        assert_eq!(JobResult::of(&[failed(), pod(&json!({ "running": {} }))], "j"), JobResult::Pending);
+        let succeeded = pod(&json!({ "terminated": { "exitCode": 0, "message": "m" } }));
+        let ended = Ended { code: 0, message: "m".into() };
+        assert_eq!(JobResult::of(&[failed(), succeeded], "j"), JobResult::Available(&ended));
+    }
+
+    #[test]
+    fn the_end_of_an_init_container_is_no_result() {
+        let end = |work: Value| last_end(&[pod(&work)], "j").map(|ended| (ended.code, ended.message.to_string()));
+        assert_eq!(end(json!({ "waiting": { "reason": "PodInitializing" } })), None);
+        assert_eq!(end(json!({ "running": {} })), None);
+        assert_eq!(end(json!({ "terminated": { "exitCode": 0, "message": "m" } })), Some((0, "m".to_owned())));
+    }
+
+    #[test]
+    fn the_message_of_a_job_that_failed_is_kept() {
+        let job = |status: &Value| {
+            let job = json!({ "metadata": { "namespace": "n", "name": "j" }, "status": status });
+            [Arc::new(Job::decode(&job.to_string()).unwrap())]
+        };
+        assert!(matches!(Progress::of(&job(&json!({})), &[], "other"), Progress::Absent));
+        assert!(matches!(Progress::of(&job(&json!({})), &[], "j"), Progress::Active(_)));
+        let condition = |type_: &str| json!({ "conditions": [{ "type": type_, "status": "True", "message": "m" }] });
+        assert!(matches!(Progress::of(&job(&condition("Failed")), &[], "j"), Progress::Failed(_, "m")));
+        let complete = job(&condition("Complete"));
+        assert!(matches!(Progress::of(&complete, &[], "j"), Progress::Complete(_, JobResult::Lost)));
+    }
+}

@@ -1,0 +1,295 @@
+//! Pure: deployments of ours.
+
+use api::Reason;
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::{Value, json};
+
+use crate::apply::drift::{Additions, Fingerprint, Made};
+use crate::cache::Projection;
+use crate::plan::meta::{CONTENTS, Kind, Meta, RESTARTED_AT};
+
+use super::managed_fields::ManagedFieldsReader;
+
+/// A Deployment of ours: identity, drift, and how its rollout goes.
+#[derive(Debug)]
+pub struct Deployment {
+    /// Who it is.
+    pub meta: Meta,
+    /// What of it is ours.
+    pub fingerprint: Fingerprint,
+    /// What others have added where all is ours.
+    pub additions: Additions,
+    /// Its pod template, as far as we made it.
+    pub template: Template,
+    /// Whether the number of pods is ours.
+    pub owns_replicas: bool,
+    /// The number of pods asked for, by us or by an autoscaler.
+    pub replicas: i32,
+    /// Whether it has a pace of rolling updates, given or filled in by the API server.
+    pub has_pace: bool,
+    /// Whether it is paused, so that its own controller replaces no pods.
+    pub paused: bool,
+    /// When we last changed what of it is ours, in the API server's time.
+    pub applied: Option<Timestamp>,
+    /// What the Deployment's own controller says.
+    pub rollout: Rollout,
+    /// The labels of one that nobody controls, by which it is told whose it was; none of any other.
+    pub orphaned: BTreeMap<String, String>,
+}
+
+/// The pod template of a Deployment, as far as we made it.
+#[derive(Debug)]
+pub struct Template {
+    /// What of it is ours.
+    pub made: Made,
+    /// Whether it has, or has had since this process sees it, what managers give to pods by themselves since they name a default
+    /// container.
+    pub has_defaults: bool,
+    /// When pods were last told to start again.
+    pub restarted_at: Option<Box<str>>,
+    /// A digest of the objects whose content pods were started with.
+    pub contents: Option<Box<str>>,
+    /// The ports of its containers.
+    pub ports: Box<[Port]>,
+}
+
+/// A port of a container.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Port {
+    /// Its number.
+    #[serde(rename = "containerPort")]
+    pub number: i32,
+    /// TCP, UDP or SCTP.
+    #[serde(default = "tcp")]
+    pub protocol: Box<str>,
+}
+
+fn tcp() -> Box<str> {
+    "TCP".into()
+}
+
+impl Template {
+    /// Of what was read of a Deployment.
+    fn of(live: &ManagedFieldsReader<'_>, parts: &Value, ports: Box<[Port]>) -> Self {
+        const PATH: &str = "/f:spec/f:template";
+        // A `/` in a name is `~1` in a path.
+        const DEFAULTS: [&str; 2] = [
+            "/f:metadata/f:annotations/f:kubectl.kubernetes.io~1default-container",
+            "/f:spec/f:topologySpreadConstraints",
+        ];
+        let template = parts.pointer("/spec/template");
+        let annotation = |name: &str| template?["metadata"]["annotations"][name].as_str().map(Into::into);
+        Self {
+            made: live.made_within(&Deployment::KIND, parts, ["f:spec", "f:template"]),
+            has_defaults: DEFAULTS.iter().any(|path| live.owns(&format!("{PATH}{path}"), false)),
+            restarted_at: annotation(RESTARTED_AT),
+            contents: annotation(CONTENTS),
+            ports,
+        }
+    }
+
+    /// What is ours of the template of a Deployment as we would send it.
+    #[must_use]
+    pub fn rendered(body: &Value) -> Made {
+        Made::of_rendered(&Deployment::KIND, &json!({ "spec": { "template": body["spec"]["template"] } }))
+    }
+}
+
+/// What a Deployment's status says.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Rollout {
+    /// The generation that the numbers speak of.
+    pub observed_generation: i64,
+    /// Pods that exist.
+    pub replicas: i32,
+    /// Pods of the present template.
+    pub updated_replicas: i32,
+    /// Pods that are ready.
+    pub ready_replicas: i32,
+    /// Pods that have been ready for as long as the Deployment asks for.
+    pub available_replicas: i32,
+    /// What its conditions say.
+    pub conditions: Conditions,
+}
+
+/// What a Deployment's conditions say.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(from = "Option<Vec<RolloutCondition>>")]
+pub struct Conditions {
+    /// Those that tell of a failure.
+    pub failures: Vec<RolloutCondition>,
+    /// The ReplicaSet of the present template, if one is named: pods of another one are on their way out.
+    pub newest: Option<Box<str>>,
+    /// When it was named.
+    pub named: Option<Timestamp>,
+}
+
+impl From<Option<Vec<RolloutCondition>>> for Conditions {
+    fn from(all: Option<Vec<RolloutCondition>>) -> Self {
+        let mut failures = all.unwrap_or_default();
+        let progressing = failures.iter().find(|c| c.type_ == "Progressing");
+        let (newest, named) = progressing.map_or((None, None), |c| (replica_set(&c.message), c.updated));
+        failures.retain(|c| matches!((&*c.type_, &*c.status), ("ReplicaFailure", "True") | ("Progressing", "False")));
+        failures.shrink_to_fit();
+        Self { failures, newest, named }
+    }
+}
+
+/// The ReplicaSet in the message of the condition `Progressing`, in each of its wordings (`Created new replica set "a-1"`,
+/// `ReplicaSet "a-1" is progressing.`; kubernetes: pkg/controller/deployment/progress.go). It is of the template that was the
+/// present one at the last progress; see [`Deployment::unnamed_since`]. The API names it nowhere else.
+fn replica_set(message: &str) -> Option<Box<str>> {
+    message.split('"').nth(1).filter(|name| !name.is_empty()).map(Into::into)
+}
+
+/// A condition of a Deployment.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct RolloutCondition {
+    /// `ReplicaFailure` (pods cannot be created) or `Progressing` (being False: the deadline has passed).
+    #[serde(rename = "type")]
+    pub type_: String,
+    /// True, False or Unknown.
+    pub status: String,
+    /// In one word.
+    pub reason: Reason,
+    /// In words.
+    pub message: String,
+    /// Since when it has its status.
+    #[serde(rename = "lastTransitionTime")]
+    pub since: Option<Timestamp>,
+    /// When its controller last wrote it, as it does with each progress.
+    #[serde(rename = "lastUpdateTime")]
+    pub updated: Option<Timestamp>,
+}
+
+impl Rollout {
+    /// Whether a pod is of an earlier template, so that what ails it says nothing about what is asked for now. One whose
+    /// template cannot be told counts as of the present one.
+    #[must_use]
+    pub fn is_past(&self, pod: &Meta) -> bool {
+        let of = pod.controller.as_ref().map(|controller| &controller.owner.name);
+        let named = self.conditions.newest.as_deref().zip(of).is_some_and(|(newest, of)| **of != *newest);
+        // After a change of the number of pods as well, the template's is observed before its ReplicaSet is made.
+        named || self.updated_replicas == 0
+    }
+}
+
+impl Deployment {
+    /// Since when the ReplicaSet that is named may be that of an earlier template, if it may.
+    ///
+    /// For a template that there has been before, its controller finds the ReplicaSet that it has, and names it with the next
+    /// progress alone; an image that cannot be pulled is named until its pods are gone (kubernetes:
+    /// pkg/controller/deployment/sync.go, `getNewReplicaSet`, and progress.go, `syncRolloutStatus`).
+    #[must_use]
+    pub fn unnamed_since(&self) -> Option<Timestamp> {
+        let Rollout { replicas, updated_replicas, conditions, .. } = &self.rollout;
+        let is_earlier = |applied: &Timestamp| conditions.named.is_some_and(|named| named < *applied);
+        self.applied.filter(|applied| is_earlier(applied) && replicas != updated_replicas)
+    }
+}
+
+impl Projection for Deployment {
+    const KIND: Kind = Kind { group: "apps", version: "v1", kind: "Deployment", plural: "deployments" };
+    const SELECTED: bool = true;
+
+    fn decode(json: &str) -> serde_json::Result<Self> {
+        #[derive(Default, Deserialize)]
+        struct Spec {
+            replicas: Option<i32>,
+            #[serde(default)]
+            strategy: Strategy,
+            #[serde(default)]
+            paused: bool,
+            #[serde(default)]
+            template: PodTemplate,
+        }
+        #[derive(Default, Deserialize)]
+        struct PodTemplate {
+            #[serde(default)]
+            spec: Pods,
+        }
+        #[derive(Default, Deserialize)]
+        struct Pods {
+            #[serde(default)]
+            containers: Vec<Container>,
+        }
+        #[derive(Deserialize)]
+        struct Container {
+            #[serde(default)]
+            ports: Vec<Port>,
+        }
+        #[derive(Default, Deserialize)]
+        struct Strategy {
+            #[serde(rename = "rollingUpdate")]
+            pace: Option<IgnoredAny>,
+        }
+        #[derive(Default, Deserialize)]
+        struct Labeled {
+            labels: Option<BTreeMap<String, String>>,
+        }
+        let live = ManagedFieldsReader::read(json)?;
+        let orphan = live.meta.controller.is_none();
+        let orphaned = if orphan { live.field::<Labeled>("metadata")?.labels } else { None };
+        let (fingerprint, additions, parts) = live.compare_parts(&Self::KIND)?;
+        let spec = live.field::<Spec>("spec")?;
+        let replicas = spec.replicas.unwrap_or(1);
+        let ports = spec.template.spec.containers.into_iter().flat_map(|container| container.ports).collect();
+        Ok(Self {
+            fingerprint,
+            additions,
+            template: Template::of(&live, &parts, ports),
+            owns_replicas: live.owns("/f:spec/f:replicas", replicas == 1),
+            replicas,
+            has_pace: spec.strategy.pace.is_some(),
+            paused: spec.paused,
+            applied: live.applied(),
+            rollout: live.field::<Option<Rollout>>("status")?.unwrap_or_default(),
+            orphaned: orphaned.unwrap_or_default(),
+            meta: live.meta,
+        })
+    }
+
+    fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    fn fingerprint(&self) -> Fingerprint {
+        self.fingerprint
+    }
+
+    fn carry_over(&mut self, before: Option<&Self>, _now: Instant) {
+        self.additions.carry_over(before.map(|before| &before.additions));
+        // Who replaces the whole of it takes away what tells that it has any.
+        let same = before.filter(|before| before.meta.uid == self.meta.uid);
+        self.template.has_defaults |= same.is_some_and(|before| before.template.has_defaults);
+    }
+
+    fn only_own_fields_changed(&self, before: &Self) -> bool {
+        self.rollout == before.rollout && (self.owns_replicas || self.replicas == before.replicas)
+    }
+
+    fn same(&self, before: &Self) -> bool {
+        self.fingerprint == before.fingerprint
+            && self.additions == before.additions
+            && self.owns_replicas == before.owns_replicas
+            && self.replicas == before.replicas
+            && self.has_pace == before.has_pace
+            && self.paused == before.paused
+            && self.template.restarted_at == before.template.restarted_at
+            && self.template.contents == before.template.contents
+            && self.applied == before.applied
+            && self.rollout == before.rollout
+            && self.orphaned == before.orphaned
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,13 @@
+//! Pure: points in time, in whole seconds as in status.
+
+use api::sample_db::span;
+use jiff::{Timestamp, Unit};
+
+/// The moment after that span, to the second.
+pub(crate) fn after(now: Timestamp, lasting: &str) -> Option<Timestamp> {
+    now.checked_add(span(lasting)?).ok()?.round(Unit::Second).ok()
+}
+
+pub(crate) fn second(now: Timestamp) -> Option<Timestamp> {
+    now.round(Unit::Second).ok()
+}

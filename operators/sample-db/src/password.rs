@@ -1,0 +1,21 @@
+//! A password.
+
+use std::sync::Arc;
+
+/// A password: it is never shown.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Password(pub(crate) Arc<str>);
+
+impl Password {
+    /// What it is.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<&str> for Password {
+    fn from(text: &str) -> Self {
+        Self(text.into())
+    }
+}
