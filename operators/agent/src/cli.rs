@@ -110,7 +110,8 @@ impl Stop {
                 ExitCode::SUCCESS
             }
             Self::Arguments(error) => {
-                let command = std::env::args().nth(1).filter(|command| !command.starts_with('-'));
+                let command = std::env::args_os().nth(1).map(|command| command.to_string_lossy().into_owned());
+                let command = command.filter(|command| !command.starts_with('-'));
                 eprintln!("{}", sentence(error, command.as_deref()));
                 ExitCode::from(AgentExit::Usage as u8)
             }

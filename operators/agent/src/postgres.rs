@@ -9,7 +9,7 @@
 //! | `backup` | snapshots: contents, manifest, files; `pg-dump`, `pg-basebackup`, `pg-prune` |
 //! | `restore` | loading a snapshot into a server; `pg-restore`, `pg-verify` |
 //! | `upgrade` | copying all databases from a source server to a target server; `pg-survey`, `pg-upgrade`, `pg-finish` |
-//! | `files.rs`, `lock.rs`, `timed.rs` | durable files; locks on directories; the duration of a command |
+//! | `files.rs`, `checksum.rs`, `lock.rs`, `timed.rs` | durable files; their checksums; locks on directories; the duration of a command |
 //!
 //! A module imports from those above it. The exception is `data_dir/initdb.rs`: it creates a data directory from a base backup
 //! too, so it reads snapshots.

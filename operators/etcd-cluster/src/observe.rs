@@ -48,7 +48,7 @@ pub async fn observe(
 ) -> Result<Observed, Error> {
     let Cached { peers, clients, budget, mut pods, pull, trials, foreign, mut claims, missing_pods } =
         stores.read(cluster);
-    let taken = read_pods(queries, cluster, missing_pods, &mut pods).await;
+    let (taken, leaving) = read_pods(queries, cluster, missing_pods, &mut pods).await;
     claims::accept(cluster, &pods, &mut claims);
     let mut found = read_claims(queries, cluster, &pods, &mut claims, None).await;
     // The latched cluster id decides whose answers count.
@@ -67,6 +67,7 @@ pub async fn observe(
         trials,
         beside: None,
         taken,
+        leaving,
         foreign,
         found,
         published: Vec::new(),
@@ -90,14 +91,15 @@ pub async fn observe(
     Ok(observed)
 }
 
-/// Reads the pods of members that the stores do not hold. Returns the names of members that foreign pods have.
+/// Reads the pods of members that the stores do not hold. Returns the names of members that foreign pods have, first those of pods
+/// that stay.
 async fn read_pods(
     queries: &mut impl Queries,
     cluster: &EtcdCluster,
     missing: BTreeSet<String>,
     pods: &mut Vec<Arc<Pod>>,
-) -> BTreeSet<Box<str>> {
-    let mut taken = BTreeSet::new();
+) -> (BTreeSet<Box<str>>, BTreeSet<Box<str>>) {
+    let (mut taken, mut leaving) = (BTreeSet::new(), BTreeSet::new());
     for name in missing {
         let Answer::Live(live) = queries.object(Pod::KIND, &name).await else { continue };
         match unlabeled::found(cluster, &live) {
@@ -105,10 +107,11 @@ async fn read_pods(
                 pods.retain(|cached| *cached.meta.key.name != *name);
                 pods.push(pod);
             }
+            Found::Leaving => drop(leaving.insert(name.into())),
             Found::Taken => drop(taken.insert(name.into())),
         }
     }
-    taken
+    (taken, leaving)
 }
 
 /// Reads the PVCs of members that the stores do not hold.

@@ -3,6 +3,7 @@
 //! One step of [`membership`] a pass, and aside from it what stands beside the members (the Service of clients, the budget,
 //! the sizes of claims). Whatever the step, the status says how the cluster fares now.
 
+use api::etcd_cluster::{MemberRole, MemberStatus};
 use jiff::Timestamp;
 use runtime::plan::Create;
 use runtime::projections::{Claim, Pod, Running};
@@ -45,7 +46,7 @@ pub use explanation::Explanation;
 pub use observed::{Alarm, Endpoint, Etcd, Member, Observed, Stranger};
 
 use membership::Step;
-use objects::{RETIRED, Start};
+use objects::Start;
 use roster::Roster;
 use wish::Wish;
 
@@ -106,13 +107,18 @@ pub fn may_be_asked(pod: &Pod) -> bool {
 }
 
 /// Whether the plan may create a pod: there are fewer than the spec asks for, or a member is without its pod, also one of more
-/// members than the spec asks for. What pods run as has to be known before.
+/// members than the spec asks for. What pods run as has to be known before. Of a member that etcd has yet to list, the status may be
+/// all that there is; copies of members' PVCs get no pod.
 #[must_use]
 pub fn may_create_pods(observed: &Observed) -> bool {
     let live = observed.pods.iter().filter(|pod| !pod.meta.deleting).count();
     let wanted = usize::try_from(observed.cluster.spec.size).unwrap_or(0);
-    let has_pod = |claim: &Claim| observed.pods.iter().any(|pod| pod.meta.key.name == claim.meta.key.name);
-    live < wanted || observed.claims.iter().any(|claim| !claim.labels.contains_key(RETIRED) && !has_pod(claim))
+    let lacks_pod = |name: &str| observed.pods.iter().all(|pod| *pod.meta.key.name != *name);
+    let is_members = |claim: &Claim| claim_copies::is_members_observed(observed, claim);
+    let to_be_listed = |status: &MemberStatus| status.id.is_none() && status.role == MemberRole::Joining;
+    live < wanted
+        || observed.claims.iter().any(|claim| is_members(claim) && lacks_pod(&claim.meta.key.name))
+        || observed.cluster.status.member_statuses.iter().any(|status| to_be_listed(status) && lacks_pod(&status.name))
 }
 
 /// Whether it matters of which pods cluster DNS tells: one waits to be listed, its init step included, and no learner is in its

@@ -97,8 +97,9 @@ fn wants_http_route(app: &MyApp) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use jiff::Timestamp;
+    use jiff::{Timestamp, ToSpan};
     use runtime::cache::Cache;
+    use runtime::plan::meta::OWNER_KIND;
     use runtime::plan::{Effect, Plan};
     use serde_json::{Value, json};
 
@@ -142,5 +143,104 @@ mod tests {
             Some("0/1"),
             "nor does its number of pods count"
         );
+    }
+
+    /// A MyApp `web`, an operator, and its stores.
+    struct AppStores {
+        cache: Cache,
+        operator: MyAppOperator,
+        app: Arc<MyApp>,
+    }
+
+    impl AppStores {
+        fn new() -> Self {
+            let mut cache = Cache::new(&[]);
+            let operator = MyAppOperator::new(&mut cache);
+            let app = json!({ "metadata": { "name": "web", "namespace": "n", "uid": "u" },
+                "spec": { "image": "i", "port": 80, "strategy": { "type": "Recreate" } } });
+            let app = Arc::new(MyApp::decode(&app.to_string()).unwrap());
+            Self { cache, operator, app }
+        }
+
+        /// Puts an object into its store that the object with that uid controls, of that kind and name.
+        fn put<V: Projection>(&mut self, name: &str, controller: (&str, &str, &str), mut object: Value) {
+            let (kind, of, uid) = controller;
+            let mut labels = labels("web");
+            labels[OWNER_KIND] = json!(MyApp::KIND.qualified());
+            let owner = json!({ "apiVersion": "apps/v1", "kind": kind, "name": of, "uid": uid, "controller": true });
+            object["metadata"] = json!({ "namespace": "n", "name": name, "uid": name, "resourceVersion": "1",
+                "generation": 1, "labels": labels, "ownerReferences": [owner] });
+            self.cache.store::<V>().apply(Entry::decode(&object.to_string()).unwrap());
+        }
+
+        /// Puts its Deployment, with this status, into the store.
+        fn deployment(&mut self, status: &Value) {
+            self.put::<Deployment>(
+                "web",
+                ("MyApp", "web", "u"),
+                json!({ "spec": { "replicas": 2, "strategy": { "type": "Recreate" } }, "status": status }),
+            );
+        }
+
+        fn observed(&self, now: Timestamp) -> Observed {
+            self.operator.read_stores(&self.app, now)
+        }
+    }
+
+    /// The failure of an image that the spec no longer names says nothing about the one that it does.
+    #[test]
+    fn pods_of_an_earlier_template_are_neither_failing_nor_starting() {
+        let mut stores = AppStores::new();
+        let scheduled =
+            json!({ "type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z" });
+        let sandbox = json!({ "type": "PodReadyToStartContainers", "status": "False" });
+        let volumes = json!([{ "name": "a", "configMap": { "name": "settings" } }]);
+        let waiting = |reason: &str| {
+            json!({ "spec": { "containers": [{ "name": "app", "image": "i" }], "volumes": volumes },
+                "status": { "phase": "Pending", "conditions": [scheduled, sandbox],
+                    "containerStatuses": [{ "name": "app", "state": { "waiting": { "reason": reason, "message": "why" } } }] } })
+        };
+        for set in ["web-1", "web-2"] {
+            let controller = ("ReplicaSet", set, set);
+            stores.put::<Pod>(&format!("{set}-failing"), controller, waiting("ImagePullBackOff"));
+            stores.put::<Pod>(&format!("{set}-starting"), controller, waiting("ContainerCreating"));
+        }
+        let named = |observed: &Observed| {
+            let failing = observed.failing_pods.iter().map(|(name, _)| name.to_string());
+            failing.chain(observed.starting.iter().map(|(name, _)| name.to_string())).collect::<Vec<_>>()
+        };
+        let progressing =
+            json!([{ "type": "Progressing", "status": "True", "message": "ReplicaSet \"web-2\" is progressing." }]);
+        stores.deployment(&json!({ "observedGeneration": 1, "updatedReplicas": 2, "conditions": progressing }));
+        assert_eq!(named(&stores.observed(Timestamp::UNIX_EPOCH)), ["web-2-failing", "web-2-starting"]);
+        stores.deployment(&json!({ "observedGeneration": 1, "updatedReplicas": 0 }));
+        assert_eq!(named(&stores.observed(Timestamp::UNIX_EPOCH)), [""; 0], "the present template has no pods yet");
+    }
+
+    /// By this process' own clock: the API server's may differ.
+    #[test]
+    fn a_standstill_lasts_since_it_was_first_observed() {
+        let mut stores = AppStores::new();
+        let first = Timestamp::UNIX_EPOCH;
+        let later = first + 10.seconds();
+        let stuck = json!({ "observedGeneration": 1, "replicas": 2, "updatedReplicas": 1 });
+        stores.deployment(&stuck);
+        let known = stores.observed(first).standstill.expect("one");
+        assert_eq!(stores.observed(later).standstill, Some(known.clone()), "it goes on");
+        stores.deployment(&json!({ "observedGeneration": 1, "replicas": 2, "updatedReplicas": 2 }));
+        assert_eq!(stores.observed(later).standstill, None);
+        stores.deployment(&stuck);
+        let again = stores.observed(later).standstill.expect("another one");
+        assert_ne!(again, known);
+    }
+
+    /// The plan decides by this whether it applies, deletes or reports.
+    #[test]
+    fn a_child_that_another_object_controls_is_not_the_apps() {
+        let mut stores = AppStores::new();
+        stores.put::<Service>("web", ("MyApp", "web", "another"), json!({ "spec": {} }));
+        assert!(matches!(stores.observed(Timestamp::UNIX_EPOCH).service, ChildState::Absent));
+        stores.put::<Service>("web", ("MyApp", "web", "u"), json!({ "spec": {} }));
+        assert!(stores.observed(Timestamp::UNIX_EPOCH).service.owned().is_some());
     }
 }

@@ -1,4 +1,4 @@
-//! Leader election by a Lease, with client-go's semantics: the part with clocks and requests around [`crate::leader_election::decision`], which decides.
+//! Leader election by a Lease, with client-go's semantics: the clocks and requests around [`decision`], which decides.
 //!
 //! Every write is a PUT that carries the resourceVersion it was decided on, so of two that race one gets a conflict and
 //! reads again. Candidates watch the one Lease and judge expiry by a local timer. A Lease is not a fence: a leader stops
@@ -102,7 +102,7 @@ impl LeaderElector {
         self.fence.clone()
     }
 
-    /// Waits until this candidate leads (`true`) or `stop` is cancelled (`false`). LeaseError that may pass, missing
+    /// Waits until this candidate leads (`true`) or `stop` is cancelled (`false`). An error that may pass, missing
     /// rights included, is logged once and tried again every 2 s (up to 2.4 s).
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Writes status, by server-side apply, and only if more than a timestamp changed. With `act`, the only file that
+//! Writes status, by server-side apply, and only if more than a timestamp changed. With `apply`, the only file that
 //! writes to objects.
 
 use api::{ConditionStatus, Contract, ReconcileReason, Status, condition_type};
@@ -40,7 +40,7 @@ pub struct StatusWriter {
 }
 
 impl StatusWriter {
-    /// Writes what a pass over `object` came to; see [`report`].
+    /// Writes what a pass over `object` came to; see [`next_status`].
     ///
     /// # Errors
     /// If the write failed. An object that is gone needs no status.

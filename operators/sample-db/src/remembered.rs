@@ -16,11 +16,16 @@ impl<K: Eq + Hash, V: Clone> Remembered<K, V> {
         all.get(key).filter(|(at, _)| is_fresh(*at, fresh, now)).map(|(_, value)| value.clone())
     }
 
-    /// Remembers that; what is no longer fresh is forgotten.
+    /// Remembers that; what is no longer fresh is forgotten. What another reconcile has read, which began later, stays.
     pub(crate) fn put(&self, key: K, value: V, fresh: SignedDuration, now: Timestamp) {
         let mut all = self.lock();
-        all.retain(|_, (at, _)| is_fresh(*at, fresh, now));
+        all.retain(|_, (at, _)| now.duration_since(*at).abs() < fresh);
         all.insert(key, (now, value));
+    }
+
+    /// Forgets what was read of that key.
+    pub(crate) fn remove(&self, key: &K) {
+        self.lock().remove(key);
     }
 
     /// Forgets what was read of such keys.
@@ -64,6 +69,9 @@ mod tests {
         assert_eq!(known.clone().get(&"a", fresh, at(100)), Some(1));
         known.put("b", 2, fresh, at(105));
         assert_eq!(known.lock().len(), 1);
+        known.put("c", 3, fresh, at(103));
+        assert_eq!(known.get(&"b", fresh, at(105)), Some(2), "another reconcile began later");
+        known.remove(&"c");
         known.forget(|key| *key == "b");
         assert!(known.lock().is_empty());
     }

@@ -92,7 +92,7 @@ impl Secrets {
 
     /// Has it be read again.
     pub(crate) fn forget(&self, db: &SampleDB, of: SecretOf) {
-        self.0.forget(|key| *key == cache_key(db, of));
+        self.0.remove(&cache_key(db, of));
     }
 }
 

@@ -40,7 +40,7 @@ impl Trials {
             known => known.map_or(0, |known| known.times),
         };
         let said = judge(api, api.dry_run(trial).await, present).await;
-        self.0.forget(|of| of == present);
+        self.0.remove(present);
         if said != DryRun::Accepted {
             let times = times.saturating_add(1);
             let answer = Answer { of: trial.body.clone(), said: said.clone(), at: now, times };

@@ -19,7 +19,7 @@ const FORBIDDEN: [&str; 16] = [
     "Api<",
     "Store<",
     "tokio",
-    "::now(",
+    "::now",
     ".elapsed(",
     "env::",
     "std::fs",

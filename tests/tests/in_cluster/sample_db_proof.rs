@@ -99,7 +99,7 @@ async fn files_that_went_bad_are_found_out_and_nothing_of_them_serves() {
         let failed = db.verified_again(name, "now").await;
         let words = message(&failed);
         println!("a snapshot that went bad says: {words}");
-        assert!(words.contains("failed verification") && words.contains(how), "{words}");
+        assert!(words.contains("verification failed") && words.contains(how), "{words}");
         assert_eq!(failed.status.as_ref().and_then(|status| status.phase), Some(SnapshotPhase::Failed));
         db.says("BackupVerified", False, "VerificationFailed").await;
         told(&ns, name, "VerificationFailed").await;

@@ -99,13 +99,13 @@ pub struct Offline {
     #[arg(long, value_name = "ID", requires = "data")]
     pub system_identifier: Option<String>,
     /// With --offline: directory with space for the server's socket
-    #[arg(long = "run-dir", value_name = "DIRECTORY", default_value_t)]
+    #[arg(long = "run-dir", value_name = "DIRECTORY", default_value_t, requires = "data")]
     pub run: RunDir,
     /// With --offline: a setting of that server
     #[arg(long = "parameter", value_name = "NAME=VALUE", value_parser = parameter, requires = "data")]
     pub parameters: Vec<(String, String)>,
     /// With --offline: how many seconds to wait until no other server uses the data; then DataInUse
-    #[arg(long, value_name = "SECONDS", default_value_t)]
+    #[arg(long, value_name = "SECONDS", default_value_t, requires = "data")]
     pub lock_timeout: Seconds<30>,
 }
 

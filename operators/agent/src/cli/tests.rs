@@ -151,6 +151,8 @@ fn says_what_is_wrong_with_what_commands_for_postgres_are_told() {
         ("pg-dump --to /s/n --jobs 0", "it must be 1 or more"),
         ("pg-dump --to /s/n --compression 10", "10 is not in 0..=9"),
         ("pg-dump --to /s/n --offline /d --parameter x", "it must be name=value"),
+        ("pg-dump --to /s/n --run-dir /r", "--offline <PGDATA>"),
+        ("pg-dump --to /s/n --lock-timeout 5", "--offline <PGDATA>"),
         ("pg-verify --snapshot /s/n", "needs --scratch"),
         ("pg-init --database d", "--owner <ROLE>"),
         ("pg-upgrade --major 17", "--to <ADDRESS>"),

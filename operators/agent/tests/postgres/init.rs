@@ -69,7 +69,7 @@ fn sql_that_fails_leaves_nothing_and_runs_when_it_is_right() {
         ("COPY t TO PROGRAM 'true'", 4, ""),
         ("RESET SESSION AUTHORIZATION; CREATE ROLE x", 4, "permission denied"),
         ("COMMIT; SELECT 1", 4, "in a transaction already"),
-        ("\\! touch /tmp/hacked", 4, "commands of psql"),
+        ("\\! touch /tmp/hacked", 4, "psql commands"),
         ("COPY t FROM STDIN;\n2\n\\.", 4, "COPY FROM STDIN"),
         ("SELECT 'open", 4, "does not end"),
         ("DO $$BEGIN RAISE 'of mine'; END$$", 4, "of mine"),

@@ -32,7 +32,7 @@ const REFUSED: [(&str, &str, &str, &str, Option<&str>); 4] = [
         "CREATE TABLESPACE fast LOCATION '$SPACE'",
         "DROP TABLESPACE fast",
         "Unsupported",
-        "\"fast\": there is a tablespace, and a volume of the operator's has no place for it",
+        "\"fast\": there is a tablespace, which the operator's volumes do not support",
         Some("\"fast\" is a tablespace: its contents are kept, in the default tablespace"),
     ),
     (

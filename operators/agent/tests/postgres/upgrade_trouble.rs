@@ -57,7 +57,7 @@ fn killed_at_any_moment_it_begins_anew() {
         );
         killed += u32::from(reached && !ended);
         let copying = words.starts_with("copying");
-        assert!(touched == copying || words.starts_with("shutting"), "{words}");
+        assert!(touched == copying || words.starts_with("blocking"), "{words}");
         if noted {
             assert_eq!(pair.upgraded(&[])["reused"], true);
         } else if touched {

@@ -168,6 +168,24 @@ fn a_members_pod_and_claim_that_no_watch_delivers_are_read_by_name() {
     assert!(seen.found.taken.contains(&*first()) && seen.claims.is_empty(), "{seen:?}");
 }
 
+/// As where status is lost: nothing but etcd's answer names the member.
+#[test]
+fn the_claim_of_a_member_that_etcd_alone_lists_is_read_by_name() {
+    let second = "c-bbbbbbbbbb";
+    let status = json!({ "clusterID": "1", "storage": { "durable": true } });
+    let etcd = || {
+        let members = vec![plan::Member { name: second.to_owned(), ..plan::Member::default() }];
+        RefCell::new(vec![Etcd { members: Ok(members), ..Etcd::default() }])
+    };
+    let mut queries = Fixed { etcd: etcd(), ..Fixed::new() };
+    queries.live.insert(("PersistentVolumeClaim", second.to_owned()), object("n", second, "u"));
+    let seen = observed(&stores(), &mut queries, &cluster(&json!({}), &status));
+    assert_eq!(names_of(&seen.claims, |claim| &claim.meta.key.name), [second]);
+    let mut queries = Fixed { etcd: etcd(), ..Fixed::new() };
+    let seen = observed(&stores(), &mut queries, &cluster(&json!({}), &status));
+    assert!(seen.found.gone.contains(second), "{seen:?}");
+}
+
 #[test]
 fn a_foreign_pod_under_a_members_name_is_not_the_members() {
     let cluster = cluster(&json!({}), &json!({}));
@@ -175,9 +193,19 @@ fn a_foreign_pod_under_a_members_name_is_not_the_members() {
     queries.live.insert(("Pod", first()), object("n", &first(), "u"));
     let seen = observed(&stores(), &mut queries, &cluster);
     assert_eq!((names_of(&seen.pods, |pod| &pod.meta.key.name), seen.taken.len()), (vec![first()], 0));
-    queries.live.insert(("Pod", first()), object("n", &first(), "another"));
+    let earlier = object("n", &first(), "another");
+    queries.live.insert(("Pod", first()), earlier.clone());
     let seen = observed(&stores(), &mut queries, &cluster);
-    assert!(seen.pods.is_empty() && seen.taken.contains(&*first()), "{seen:?}");
+    assert!(seen.pods.is_empty() && seen.taken.is_empty() && seen.leaving.contains(&*first()), "{seen:?}");
+    let mut stranger = earlier;
+    stranger["metadata"]["ownerReferences"] = json!([]);
+    queries.live.insert(("Pod", first()), stranger.clone());
+    let seen = observed(&stores(), &mut queries, &cluster);
+    assert!(seen.pods.is_empty() && seen.leaving.is_empty() && seen.taken.contains(&*first()), "{seen:?}");
+    stranger["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+    queries.live.insert(("Pod", first()), stranger);
+    let seen = observed(&stores(), &mut queries, &cluster);
+    assert!(seen.pods.is_empty() && seen.taken.is_empty() && seen.leaving.contains(&*first()), "{seen:?}");
 }
 
 #[test]

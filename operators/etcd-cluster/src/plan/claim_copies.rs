@@ -1,6 +1,5 @@
 //! Pure: PVCs that people copied from members' PVCs, labels included. The operator does not use, retire or delete them, whatever
 //! they hold.
-//!
 
 use runtime::projections::{Claim, Pod};
 

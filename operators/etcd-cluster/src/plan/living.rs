@@ -126,6 +126,10 @@ fn told_apart<V: Kept>(
     roster: &Roster<'_>,
     wanted: impl Fn(bool) -> Apply,
 ) -> Option<Apply> {
+    // It takes a person. An apply may correct nothing, and would be repeated in each reconcile.
+    if matches!(seen, ChildState::Undecodable(_)) {
+        return None;
+    }
     let narrow = wanted(true);
     let is_narrow = seen.owned().is_some_and(|child| narrow.has_made(child.fingerprint, child.additions()));
     let apart = is_narrow || unlabeled::can_be_told_apart(cluster, roster);

@@ -49,6 +49,8 @@ pub struct Observed {
     pub receiving: BTreeSet<u64>,
     /// Members' names that foreign pods have. Only looked at where a member's own pod is missing.
     pub taken: BTreeSet<Box<str>>,
+    /// The same, of foreign pods that are terminating or belong to an earlier cluster of this name.
+    pub leaving: BTreeSet<Box<str>>,
     /// Foreign pods that bear all labels by which the Services find members.
     pub foreign: BTreeSet<Box<str>>,
     /// What was found out about members' claims by reading them by their names.

@@ -33,6 +33,7 @@ fn observed(spec: &Value, status: &EtcdClusterStatus) -> Observed {
         etcd: Etcd { endpoints: BTreeMap::new(), ..Etcd::default() },
         published: Vec::new(),
         taken: BTreeSet::new(),
+        leaving: BTreeSet::new(),
         receiving: BTreeSet::new(),
         foreign: BTreeSet::new(),
         found: unlabeled::claims::Found::default(),

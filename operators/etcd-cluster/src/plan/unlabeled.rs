@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use api::etcd_cluster::EtcdClusterReason;
+use runtime::cache::Projection as _;
 use runtime::plan::Apply;
 use runtime::projections::{Claim, Pod};
 use serde_json::Value;
@@ -21,7 +22,9 @@ pub mod claims;
 pub enum Found {
     /// The member's own pod, with the labels that it has.
     Own(Arc<Pod>),
-    /// Somebody else's.
+    /// A foreign pod that is terminating, or a pod of an earlier cluster of this name, which garbage collection deletes.
+    Leaving,
+    /// A foreign pod that stays.
     Taken,
 }
 
@@ -77,8 +80,15 @@ pub(super) fn foreign_pods(observed: &Observed) -> Option<Explanation> {
 pub fn found(cluster: &EtcdCluster, live: &Value) -> Found {
     match Pod::whole(&live.to_string()) {
         Ok(pod) if pod.meta.controlled_by(&cluster.meta.uid) => Found::Own(Arc::new(pod)),
+        Ok(pod) if pod.meta.deleting || is_of_earlier(cluster, &pod) => Found::Leaving,
         _ => Found::Taken,
     }
+}
+
+/// Whether a pod that is not the cluster's belongs to an earlier cluster of the same name.
+fn is_of_earlier(cluster: &EtcdCluster, pod: &Pod) -> bool {
+    let owner = pod.meta.controller.as_ref().map(|controller| &controller.owner);
+    owner.is_some_and(|owner| *owner.kind == EtcdCluster::KIND.qualified() && owner.name == cluster.meta.key.name)
 }
 
 /// The labels of members' pods that are not as they should be, put right.

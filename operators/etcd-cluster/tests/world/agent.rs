@@ -1,4 +1,4 @@
-//! The agent in the pods of the world, by the rules of `operators/agent/src/plan.rs`.
+//! The agent in the pods of the world, by the rules of `operators/agent/src/etcd/plan.rs`.
 
 use etcd_cluster::plan::Member;
 use serde_json::json;

@@ -1,5 +1,5 @@
-//! Pure: who leads, decided from what a Lease says and when we saw it say so. It is pure: the two clocks come in as values, and
-//! times that other machines wrote are never compared with ours.
+//! Pure: who leads, decided from what a Lease says and when we saw it say so. The two clocks come in as values, and times that
+//! other machines wrote are never compared with ours.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Pure: deployments of ours.
+//! Pure: Deployments of ours.
 
 use api::Reason;
 use std::collections::BTreeMap;

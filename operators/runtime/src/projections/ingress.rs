@@ -1,4 +1,4 @@
-//! Pure: ingresses of ours.
+//! Pure: Ingresses of ours.
 
 use std::time::Instant;
 

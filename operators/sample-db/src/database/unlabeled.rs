@@ -52,7 +52,8 @@ fn own(db: &SampleDB, live: &Value) -> Option<Arc<Pod>> {
     let kept = controlled.is_none_or(|by| *by.owner.kind == *kind && *by.owner.name == *server);
     let steps = live["spec"]["initContainers"].as_array().into_iter().flatten();
     let words = steps.filter_map(|step| step["command"].as_array()).flatten().filter_map(Value::as_str);
-    let made = PgPrepare::owner_in(words).is_some_and(|uid| ownership::is_own_uid(db, uid));
+    let mut owners = words.filter_map(|word| PgPrepare::owner_in([word]));
+    let made = owners.any(|uid| ownership::is_own_uid(db, uid));
     (kept && made).then(|| Arc::new(pod))
 }
 

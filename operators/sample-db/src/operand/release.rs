@@ -21,7 +21,7 @@ impl Release {
     }
 
     /// Whether the agent does not dump a server of it while clients work in it (CVE-2024-7348), as in
-    /// `operators/agent/src/postgres/databases.rs`.
+    /// `operators/agent/src/postgres/client/databases.rs`.
     #[must_use]
     pub fn is_unsafe_to_dump(self) -> bool {
         const SAFE_SINCE: [(u32, u32); 5] = [(12, 20), (13, 16), (14, 13), (15, 8), (16, 4)];

@@ -261,3 +261,36 @@ fn a_manager_knows_since_when_it_observes() {
     forget(&mut bench);
     assert_eq!(observed(&mut bench).began, Some(bench.site.now));
 }
+
+#[test]
+fn a_claim_that_is_known_to_be_gone_is_read_again_before_a_deletion() {
+    let mut bench = settled(&usual());
+    bench.world.remove(Claim::KIND, &bench.key.sibling("data-shop-0"));
+    assert!(observed(&mut bench).claim("data-shop-0").is_none());
+    bench.site.faults.blind = true;
+    assert!(observed(&mut bench).claim("data-shop-0").is_none(), "it is known to be gone for some seconds");
+    bench.take(&Step::Delete(Propagation::Background));
+    assert!(observe(&mut bench).is_err(), "by now it may be back");
+}
+
+#[test]
+fn jobs_of_an_earlier_snapshot_of_the_name_are_left_out() {
+    let mut bench = Bench::new(&usual());
+    let (snapshot, job) = loop {
+        bench.round();
+        let of_snapshot = |job: &Value| job["metadata"]["ownerReferences"][0]["kind"] == Snapshot::KIND.kind;
+        let job = bench.world.all(Job::KIND).find(|(_, job)| of_snapshot(job)).map(|(key, _)| key.clone());
+        if let Some(job) = job {
+            break (only(&bench), job);
+        }
+    };
+    let seen = |bench: &mut Bench| {
+        let observed = observe_snapshot(bench, &snapshot).expect("all can be read");
+        (observed.jobs.len(), observed.pods.len())
+    };
+    while seen(&mut bench).1 == 0 {
+        bench.round();
+    }
+    bench.world.edit(Job::KIND, &job, |job| job["metadata"]["ownerReferences"][0]["uid"] = json!("earlier"));
+    assert_eq!(seen(&mut bench), (0, 0));
+}

@@ -9,7 +9,6 @@ use super::graph::{self, Edges};
 
 pub(super) mod files;
 
-
 /// Maximum number of re-exports between an import and its item; more of them form a ring.
 const MOST_HOPS: usize = 16;
 

@@ -82,7 +82,7 @@ async fn what_would_break_membership_is_refused() {
     ];
     cases.extend(options.iter().map(|option| {
         let sentence: &[&str] =
-            &["spec.options", "options must be among auto-compaction-mode", "are reserved for the operator"];
+            &["spec.options", "options must be among auto-compaction-mode", "the operator manages membership"];
         (json!({ "options": { *option: "true" } }), sentence)
     }));
     let variables = [

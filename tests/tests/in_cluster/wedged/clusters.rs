@@ -89,5 +89,5 @@ async fn disowned_pod(ns: Namespace) -> Wedge {
     ]);
     let (pod, patch) = (format!("pod/{member}"), patch.to_string());
     drop(ns.kubectl(&["patch", &pod, "--type=json", "--patch", &patch]).await.ok());
-    Wedge::reached(ns, Says::new(WEB, "Reconciling", "True", "NameTaken"), Server::None).await
+    Wedge::reached(ns, Says::stalled(WEB, "NameTaken"), Server::None).await
 }

@@ -53,7 +53,7 @@ const NOT_LOADED: [(&str, &str); 6] = [
 ];
 
 /// Foreign tables of files that neither a superuser makes, since they hold or call what may be a user's, nor the role that is to own
-/// them or stands in for their owner (loading.rs).
+/// them or stands in for their owner (load_plan.rs).
 const OF_FILES: &str = "SELECT pg_catalog.to_json(c.relname::text) FROM pg_catalog.pg_class c \
 JOIN pg_catalog.pg_foreign_table f ON f.ftrelid = c.oid JOIN pg_catalog.pg_foreign_server s ON s.oid = f.ftserver \
 JOIN pg_catalog.pg_foreign_data_wrapper w ON w.oid = s.srvfdw AND w.fdwname = 'file_fdw' \

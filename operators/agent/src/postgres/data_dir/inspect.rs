@@ -1,4 +1,4 @@
-//! Looks into a data directory: what `directory.rs` judges.
+//! Looks into a data directory: what `decision.rs` judges.
 
 use std::fs;
 use std::io::{self, ErrorKind};

@@ -1,4 +1,4 @@
-//! Loads a dump: each entry in a session of its owner's, as `loading.rs` says.
+//! Loads a dump: each entry in a session of its owner's, as `load_plan.rs` says.
 
 use std::collections::BTreeSet;
 use std::fs;

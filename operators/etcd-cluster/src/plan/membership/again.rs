@@ -20,6 +20,10 @@ pub(super) fn again(observed: &Observed, roster: &Roster<'_>, wish: &Wish, name:
             format!("Pod {name} exists and does not belong to this EtcdCluster: delete it; it is left untouched");
         return Step::stuck(ReconcileReason::NameTaken, message);
     }
+    if observed.leaving.contains(name) {
+        let message = format!("waiting for the earlier pod {name} to be deleted");
+        return Step::wait(ReconcileReason::WaitingForDeletion, message);
+    }
     match proven::made(observed, roster, wish, name) {
         Made::Unknown => Step::wait(
             EtcdClusterReason::SpecUnknown,

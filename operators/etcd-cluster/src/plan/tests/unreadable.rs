@@ -29,6 +29,7 @@ fn a_child_next_to_the_members_that_is_unreadable_takes_a_person_and_keeps_no_me
     seen.pods.remove(0);
     let plan = after(&seen, 60);
     assert!(plan.effects.iter().any(|effect| matches!(effect, Effect::Act(_) | Effect::Create(_))), "{plan:?}");
+    assert!(plan.independent.iter().all(|apply| apply.kind != DisruptionBudget::KIND), "{plan:?}");
     assert_eq!(judged(&seen).1, "Unreadable", "what befalls the members is in the message");
 }
 
@@ -49,7 +50,10 @@ fn a_members_name_that_a_foreign_pod_or_claim_has_takes_a_person() {
     let (stalled, reason, message) = judged(&seen);
     assert_eq!((stalled, &*reason), (true, "NameTaken"));
     assert!(message.starts_with(&format!("Pod {} exists", NAMES[0])), "{message}");
-    seen.taken.clear();
+    seen.leaving = std::mem::take(&mut seen.taken);
+    let (stalled, reason, message) = judged(&seen);
+    assert_eq!((stalled, &*reason), (false, "WaitingForDeletion"), "{message}");
+    seen.leaving.clear();
     seen.claims.remove(0);
     seen.found.taken.insert(NAMES[0].into());
     let (stalled, reason, message) = judged(&seen);

@@ -18,7 +18,7 @@ pub(in crate::plan) fn give_defaults(app: &MyApp, template: &mut Value) {
     if container.is_null() {
         *container = json!(NAME);
     }
-    // An empty list is a desired, too: for none.
+    // An empty list is a setting, too: none.
     let constraints = &mut template["spec"]["topologySpreadConstraints"];
     if constraints.is_null() {
         *constraints =

@@ -53,8 +53,8 @@ fn strategy(wanted: &Strategy) -> apps::DeploymentStrategy {
 /// What precedes a change of the strategy to Recreate, of `apply`.
 ///
 /// The API server fills in the pace of rolling updates, rejects one next to Recreate, and an apply leaves fields that no manager applied.
-/// So the operator first takes ownership of the pace, with numbers that no one else has given (who has given the same would share it), and
-/// is removed by the apply that sends none. Paused, the Deployment does not roll by it meanwhile.
+/// So the operator first takes ownership of the pace, with numbers that no other manager has applied (one with the same numbers would
+/// share it), and the apply that sends none removes it. Paused, the Deployment does not roll by it meanwhile.
 pub(in crate::plan) fn without_pace(apply: &Apply) -> Apply {
     let mut ours = apply.clone();
     ours.body["spec"]["paused"] = json!(true);

@@ -43,7 +43,7 @@ impl RealServer {
             .args(["--encoding=UTF8", "--locale=C.UTF-8", "--no-sync"])
             .output();
         succeeded(&made.unwrap());
-        // As the agent writes them (`operators/agent/src/postgres/hba.rs`).
+        // As the agent writes them (`operators/agent/src/postgres/data_dir/hba.rs`).
         for (word, who) in [("open", "all"), ("closed", "\"postgres\"")] {
             let rules = format!("# multi-operator: {word}\nhost all {who} all scram-sha-256\n");
             server.write(&format!("data/pg_hba.{word}.conf"), &rules);

@@ -1,4 +1,4 @@
-//! What the pods of a snapshot's Jobs can write to, and that none has a token. Those of a database: `plan/tests/mounts.rs`.
+//! What the pods of a snapshot's Jobs can write to, and that none has a token. Those of a database: `database/tests/mounts.rs`.
 
 use runtime::plan::Create;
 
