@@ -13,12 +13,14 @@
 //! |---|---|
 //! | `etcd.rs`, `postgres.rs` | the commands for members of etcd clusters, and those for PostgreSQL |
 //! | `install.rs` | the command that copies the agent |
+//! | `held_room.rs` | room on a volume, measured and held back by files |
 //! | `cli.rs` | arguments, as far as only the agent can check them; what is wrong with them |
 //! | `progress.rs`, `failure.rs`, `termination_message.rs` | what is reported during a wait; how a command fails; how it reports that, or its result |
 
 mod cli;
 mod etcd;
 mod failure;
+mod held_room;
 mod install;
 mod postgres;
 mod progress;

@@ -161,7 +161,7 @@ impl Database {
 
 /// What is free beside the next segment of the log, in bytes; nothing where that cannot be measured.
 pub(crate) fn room(data_dir: &Path) -> u64 {
-    let free = crate::etcd::reserve::free(data_dir.parent().unwrap_or(data_dir)).unwrap_or(0);
+    let free = crate::held_room::free(data_dir.parent().unwrap_or(data_dir)).unwrap_or(0);
     free.saturating_sub(etcd_sizing::SEGMENT)
 }
 

@@ -2,16 +2,15 @@
 //! none at all. So a file is held back, which is given up when that happens; and where it has been given up already, etcd is
 //! started as soon as there is room again, however long that takes. Beside an etcd that runs, it is taken back once there is
 //! plenty of room (`keeper.rs`).
-//!
-//! Room is measured by taking it: what a file system says of its free space is not what a quota or a device leaves.
 
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::failure::{Failure, Reason};
+use crate::held_room::{self, discard, fill, free, is_full, length, take};
 use crate::progress::WaitLogger;
 
 /// What etcd needs at least to come up.
@@ -90,6 +89,10 @@ pub(crate) fn clear(data_dir: &Path) {
     }
 }
 
+fn has_room(volume: &Path) -> io::Result<bool> {
+    held_room::has_room(&volume.join("reserve.probe"), NEEDED)
+}
+
 fn look(volume: &Path, reserve: u64) -> io::Result<Room> {
     let Files { held, new } = Files::of(volume);
     if !has_room(volume)? {
@@ -137,12 +140,6 @@ fn part(begun: u64, reserve: u64, free: u64) -> Option<u64> {
     (free >= left.saturating_add(reserve.saturating_mul(2))).then(|| left.min(PART))
 }
 
-/// What the file system says is free, in bytes: a quota or a device may leave less.
-pub(crate) fn free(volume: &Path) -> io::Result<u64> {
-    let stats = rustix::fs::statvfs(volume)?;
-    Ok(stats.f_bavail.saturating_mul(stats.f_frsize))
-}
-
 /// The reserve, and what it is made of.
 struct Files {
     held: PathBuf,
@@ -153,53 +150,6 @@ impl Files {
     fn of(volume: &Path) -> Self {
         Self { held: volume.join("reserve"), new: volume.join("reserve.new") }
     }
-}
-
-fn length(path: &Path) -> u64 {
-    fs::metadata(path).map_or(0, |file| file.len())
-}
-
-fn has_room(volume: &Path) -> io::Result<bool> {
-    let probe = volume.join("reserve.probe");
-    let taken = take(&probe, NEEDED);
-    discard(&probe)?;
-    match taken {
-        Ok(()) => Ok(true),
-        Err(error) if is_full(&error) => Ok(false),
-        Err(error) => Err(error),
-    }
-}
-
-/// Makes a file of that many bytes.
-fn take(path: &Path, bytes: u64) -> io::Result<()> {
-    fill(File::create(path)?, bytes)
-}
-
-/// Writes that many bytes, so that they are taken.
-fn fill(mut file: File, bytes: u64) -> io::Result<()> {
-    const BLOCK: usize = 1 << 20;
-    let block = vec![0xA5; BLOCK];
-    let mut left = bytes;
-    while left > 0 {
-        let part = usize::try_from(left).unwrap_or(BLOCK).min(BLOCK);
-        file.write_all(&block[..part])?;
-        left -= part as u64;
-    }
-    // It is not synced: that room is taken matters, not what is in it.
-    Ok(())
-}
-
-/// Whether there was such a file.
-fn discard(path: &Path) -> io::Result<bool> {
-    match fs::remove_file(path) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(error),
-    }
-}
-
-fn is_full(error: &io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
 }
 
 #[cfg(test)]

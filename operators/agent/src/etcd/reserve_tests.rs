@@ -1,5 +1,7 @@
 //! The reserve, in a directory of the test's own.
 
+use std::io::ErrorKind;
+
 use super::*;
 
 struct Scratch(PathBuf);

@@ -1,12 +1,11 @@
 //! Room that is held back on the volume of the data. A server that finds none for its WAL ends, and where there is none at all
 //! it does not start again, as recovery writes WAL, too. So a file beside the data takes some, and is given up then.
-//!
-//! Room is measured by taking it: what a file system says of its free space is not what a quota or a device leaves.
 
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Write};
+use std::io;
 use std::path::Path;
 
+use crate::held_room::{self, discard, fill, free, is_full, length, take};
 use crate::postgres::files::beside;
 
 /// What a server needs at least to come up: two segments of WAL.
@@ -45,7 +44,7 @@ fn regain_part(data: &Path, bytes: u64) -> io::Result<()> {
     match part(begun, bytes, free(data)?) {
         Some(0) => fs::rename(&new, &held),
         Some(more) => fill(File::options().create(true).append(true).open(&new)?, more),
-        None => remove(&new).map(|_| ()),
+        None => discard(&new).map(|_| ()),
     }
 }
 
@@ -56,16 +55,6 @@ fn part(begun: u64, bytes: u64, free: u64) -> Option<u64> {
     (free >= left + bytes + NEEDED).then(|| left.min(PART))
 }
 
-/// What the file system says is free. That alone would not do: a quota or a device may leave less.
-fn free(data: &Path) -> io::Result<u64> {
-    let stats = rustix::fs::statvfs(data)?;
-    Ok(stats.f_bavail.saturating_mul(stats.f_frsize))
-}
-
-fn length(path: &Path) -> u64 {
-    fs::metadata(path).map_or(0, |file| file.len())
-}
-
 fn log_failure(data: &Path, error: &io::Error) {
     eprintln!("cannot reserve space next to {}: {error}", data.display());
 }
@@ -73,7 +62,7 @@ fn log_failure(data: &Path, error: &io::Error) {
 /// Whether there is no room but for what was given up.
 fn give_up(data: &Path) -> io::Result<bool> {
     let full = !has_room(data)?;
-    if full && (remove(&beside(data, ".reserve.new"))? | remove(&beside(data, ".reserve"))?) {
+    if full && (discard(&beside(data, ".reserve.new"))? | discard(&beside(data, ".reserve"))?) {
         eprintln!("the volume of {} is full: released the reserved space", data.display());
     }
     Ok(full)
@@ -88,55 +77,18 @@ fn hold(data: &Path, bytes: u64) -> io::Result<()> {
     if taken.is_ok() && has_room(data)? {
         return fs::rename(&new, &held);
     }
-    remove(&new)?;
+    discard(&new)?;
     taken.or_else(|error| if is_full(&error) { Ok(()) } else { Err(error) })
 }
 
 fn has_room(data: &Path) -> io::Result<bool> {
-    let probe = beside(data, ".probe");
-    let taken = take(&probe, NEEDED);
-    remove(&probe)?;
-    match taken {
-        Ok(()) => Ok(true),
-        Err(error) if is_full(&error) => Ok(false),
-        Err(error) => Err(error),
-    }
-}
-
-/// Makes a file of that many bytes.
-fn take(path: &Path, bytes: u64) -> io::Result<()> {
-    fill(File::create(path)?, bytes)
-}
-
-/// Writes that many bytes. File systems count what is written at once, so nothing waits for the disk.
-fn fill(mut file: File, bytes: u64) -> io::Result<()> {
-    const BLOCK: usize = 1 << 20;
-    let block = vec![0xA5; BLOCK];
-    let mut left = bytes;
-    while left > 0 {
-        let part = usize::try_from(left).unwrap_or(BLOCK).min(BLOCK);
-        file.write_all(&block[..part])?;
-        left -= part as u64;
-    }
-    Ok(())
-}
-
-/// Beside the data directory, as its lock is.
-/// Whether there was such a file.
-fn remove(path: &Path) -> io::Result<bool> {
-    match fs::remove_file(path) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(error),
-    }
-}
-
-fn is_full(error: &io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
+    held_room::has_room(&beside(data, ".probe"), NEEDED)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::ErrorKind;
+
     use super::*;
 
     #[test]
