@@ -21,10 +21,10 @@ rust_environment() {
 LOCKED=()
 [[ ${CI:-} != true ]] || LOCKED=(--locked)
 
-# rust_output PROFILE: the folder that programs of a profile are built into.
+# rust_output PROFILE: the directory that programs of a profile are built into.
 rust_output() {
   local profile=$1 folder
-  # Only cargo knows where a configured target folder is.
+  # Only cargo knows where a configured target directory is.
   folder=$(cargo metadata --no-deps --format-version 1 | sed -E 's/.*"target_directory":"([^"]*)".*/\1/') || return 1
   if [[ $profile == dev || $profile == test ]]; then profile=debug; fi
   printf '%s/%s/%s' "$folder" "$RUST_TARGET" "$profile"

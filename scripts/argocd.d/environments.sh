@@ -12,7 +12,7 @@ use_environment() {
 
 use_home() { use_environment "${ENVIRONMENTS[0]}"; }
 
-# Every cluster is there and runs; the first one is in use afterwards.
+# Every cluster is there and runs; the first one is in use afterward.
 require_environments() {
   local environment
   for environment in "${ENVIRONMENTS[@]}"; do
@@ -24,8 +24,8 @@ require_environments() {
   use_home
 }
 
-# A cluster's network leads to the host and not beyond. So a cable of their own joins the first cluster's namespace with
-# each other one's, with a route to the one address behind it; it goes when either namespace does.
+# A cluster's network leads to the host and not beyond. So a cable of their own joins the first cluster's namespace with each
+# other one's, with a route to the one address behind it; it is deleted when either namespace is.
 connect_environments() {
   local environment home=$NETNS home_ip=$NODE_IP link
   for environment in "${ENVIRONMENTS[@]:1}"; do

@@ -11,12 +11,12 @@ argocd_manifests() {
 
 apply() { kubectl_admin apply --server-side --force-conflicts "$@" >/dev/null; }
 
-# As its own installation has them, but for what makes Argo CD run as pods, and with its health and actions of our kinds, as
-# people would include them.
+# As in its own installation, without what makes Argo CD run as pods, and with the health checks and actions of this project's
+# kinds, as users would include them.
 settings() {
   local work=$STATE/argocd/settings from
   mkdir -p "$work"
-  # kustomize takes folders by relative paths alone.
+  # kustomize takes directories by relative paths alone.
   from=$(realpath --relative-to "$work" "$SCRIPTS/../kustomize/argocd/health")
   cat >"$work/kustomization.yaml" <<KUSTOMIZATION
 apiVersion: kustomize.config.k8s.io/v1beta1
@@ -46,7 +46,7 @@ foreign_kinds() {
   for environment in "${ENVIRONMENTS[@]}"; do "$SCRIPTS/monitoring" crds --name "$PREFIX-$environment" >/dev/null; done
 }
 
-# Whatever Applications would do when they go, nobody is left to do it.
+# No controller is left that could act on the deletion of Applications.
 uninstall_objects() {
   local manifests object
   manifests=$(argocd_manifests)

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Argo CD's programs and its Redis, as processes beside the cluster's own.
+# Argo CD's programs and its Redis, as processes next to the cluster's own.
 
 ARGOCD_PROCESSES=(argocd-redis argocd-repo-server argocd-application-controller argocd-applicationset-controller argocd-server)
 # Ports that nothing else in the cluster's network has; 8080 and its neighbours are OLM's.
@@ -10,7 +10,7 @@ argocd_up() {
   begin=$(now_ms)
   ensure_tools argocd argocd
   redis_program
-  # One binary, whose name says what it is. By links beside the cluster's own programs, `scripts/cluster down` knows whose
+  # One binary, whose name says what it is. By links next to the cluster's own programs, `scripts/cluster down` knows whose
   # they are.
   for program in argocd "${ARGOCD_PROCESSES[@]:1}"; do ln -sfn "$(tool argocd argocd)" "$STATE/bin/$program"; done
   connect_environments
@@ -41,7 +41,7 @@ redis_program() {
 }
 
 # argo NAME OPTION...: one of its programs. The API server's in-cluster address means the kubeconfig's here. What it would
-# keep in fixed places of a container goes into the cluster's folder. Its clients trust the repo-server's own certificate.
+# keep in fixed places of a container goes into the cluster's directory. Its clients trust the repo-server's own certificate.
 argo() {
   local name=$1 data=$STATE/argocd
   shift
@@ -52,12 +52,12 @@ argo() {
     "$STATE/bin/$name" "$@" --logformat text
 }
 
-# Changes in git are looked for every 10 s instead of every 2 minutes, and drift as fast as ever.
+# Changes in git are polled every 10 s instead of every 2 minutes, and drift as often as by default.
 start_argocd() {
   local clients=(--redis "127.0.0.1:$REDIS_PORT" --repo-server "127.0.0.1:$REPO_PORT")
   mkdir -p "$STATE/argocd"/{tmp,tls,ssh,plugins,gpg/keys,gpg/source,redis}
   start argocd-redis "$STATE/bin/redis-server" --bind 127.0.0.1 --port "$REDIS_PORT" --save '' --appendonly no --dir "$STATE/argocd/redis"
-  # It makes the key that all of them look for in argocd-secret. Whoever reaches this network is admin of the cluster anyway,
+  # It creates the key that all of them read from argocd-secret. Clients on this network are administrators of the cluster anyway,
   # as the processes in it are.
   argo argocd-server "${clients[@]}" --disable-auth --insecure --address "$NODE_IP" --port "$SERVER_PORT" \
     --metrics-address 127.0.0.1 --metrics-port 18083 --dex-server http://127.0.0.1:5556 --staticassets "$STATE/argocd/tmp" \

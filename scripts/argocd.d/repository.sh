@@ -2,7 +2,7 @@
 # The git repository that Argo CD reads: this checkout's manifests, uncommitted ones included, with the digest of the image
 # that was just built where a release would have its own.
 
-# In the state folder of the first environment's cluster.
+# In the state directory of the first environment's cluster.
 repository() { printf '%s/argocd/repo.git' "$STATE"; }
 
 # Whatever the caller's git is set to does not matter here.

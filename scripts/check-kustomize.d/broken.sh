@@ -1,25 +1,25 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2016
-# That a check can fail: a copy is broken in each way that has a sentence, and that sentence has to come.
+# That a check can fail: a copy is broken in each way that has a message, and that message has to appear.
 
 BROKEN=0
 
-# broken SENTENCE FILE SED: with FILE of kustomize/ changed so, its folder is refused with the sentence.
+# broken MESSAGE FILE SED: with FILE of kustomize/ changed so, its directory is rejected with the message.
 broken() {
-  local sentence=$1 file=$2 change=$3 copy=$WORK/broken said
+  local message=$1 file=$2 change=$3 copy=$WORK/broken said
   rm -rf "$copy"
   mkdir "$copy"
   cp -r config kustomize "$copy/"
   sed -i "$change" "$copy/kustomize/$file"
   ! diff -q "kustomize/$file" "$copy/kustomize/$file" >/dev/null || die "the self-test changes nothing in $file: $change"
-  ! said=$(structure "$copy" "kustomize/${file%/*}" 2>&1) || die "with $file broken there is no word of it: $change; expected was: $sentence"
-  grep -qE -- "$sentence" <<<"$said" || die "with $file broken ($change) something else is said than '$sentence': $said"
+  ! said=$(structure "$copy" "kustomize/${file%/*}" 2>&1) || die "with $file broken there is no finding: $change; expected was: $message"
+  grep -qE -- "$message" <<<"$said" || die "with $file broken ($change) the finding is not '$message': $said"
   BROKEN=$((BROKEN + 1))
 }
 
 broken_copies() {
   local overlay=overlays/staging/kustomization.yaml other=sha256:1111111111111111111111111111111111111111111111111111111111111111
-  structure . >/dev/null || die "the kustomizations are not right as they are: see above"
+  structure . >/dev/null || die "the unchanged kustomizations have faults: see above"
   broken 'names the component ../../components/monitorin, and there is none: there are .*monitoring' $overlay 's|components/monitoring|components/monitorin|'
   broken 'names ../../watched-namespace as a component, and it is none' $overlay 's|components/monitoring|watched-namespace|'
   broken 'names the resource ../../bases, and there is no such' $overlay 's|../../base$|../../bases|'
@@ -38,7 +38,7 @@ broken_copies() {
   broken 'sets LOG_FORMT, and the manager has no such variable' $overlay 's|LOG_FORMAT|LOG_FORMT|'
   broken 'Subscription .* sets LOG_FORMT' olm/overlays/staging/subscription_patch.yaml 's|LOG_FORMAT|LOG_FORMT|'
   broken 'takes variables from the ConfigMap "multi-operator-trace", which the build' components/tracing/kustomization.yaml 's|            name: multi-operator-tracing|            name: multi-operator-trace|'
-  broken 'gives rights to the account multi-operator-system/multi-operator-manger, which the build does not have' watched-namespace/role_binding.yaml '/subjects/,$s|multi-operator-manager|multi-operator-manger|'
+  broken 'grants permissions to the account multi-operator-system/multi-operator-manger, which the build does not have' watched-namespace/role_binding.yaml '/subjects/,$s|multi-operator-manager|multi-operator-manger|'
   broken 'is in a foreign namespace' components/high-availability/disruption_budget.yaml 's|namespace: .*|namespace: multi-operator|'
   broken 'Namespace production is not annotated argocd.argoproj.io/sync-options' instances/production/namespace.yaml 's|,Delete=false||'
   broken 'Namespace multi-operator-system is not annotated kustomize.toolkit.fluxcd.io/prune' olm/base/namespace.yaml 's|prune: disabled|prune: enabled|'

@@ -1,8 +1,8 @@
 # shellcheck shell=bash
-# What only an API server knows: its validation, pod security, and what it makes of what it is given.
+# What only an API server knows: its validation, pod security, and the result of a write.
 
-# Admission waits for nobody here: no pod has to run. The cluster is always one of its own: what follows takes rights away, and
-# deletes namespaces that are called as real ones are.
+# No admission has to complete here: no pod has to run. The cluster is always one of its own: the checks below revoke permissions,
+# and delete namespaces that have the names of real ones.
 api_server() {
   local said
   unset KUBECONFIG MULTI_OPERATOR_CLUSTER
@@ -10,7 +10,7 @@ api_server() {
   # shellcheck disable=SC2034
   STARTED=$CLUSTER
   use_cluster "$CLUSTER" --profile control-plane
-  said=$(kubectl apply --server-side --force-conflicts --filename "$SCHEMAS/crds" 2>&1) || die "the kinds of others cannot be made: $said"
+  said=$(kubectl apply --server-side --force-conflicts --filename "$SCHEMAS/crds" 2>&1) || die "the CRDs of other projects cannot be created: $said"
   apply kustomize/crds >/dev/null
   await_crds kubectl crd --all
   for namespace in argocd flux-system; do
@@ -18,18 +18,18 @@ api_server() {
   done
 }
 
-# apply FOLDER OPTION...: as GitOps does, and with a warning being an error.
+# apply DIRECTORY OPTION...: as GitOps does, and with a warning being an error.
 apply() {
   local folder=$1 said
   shift
   "$(tool kustomize kustomize)" build "$folder" >"$WORK/apply.yaml"
   kubectl apply --server-side --force-conflicts --filename "$WORK/apply.yaml" "$@" 2>"$WORK/said" ||
-    die "$folder: the API server refuses it: $(cat "$WORK/said")"
+    die "$folder: the API server rejects it: $(cat "$WORK/said")"
   said=$(<"$WORK/said")
-  [[ -z $said ]] || die "$folder: the API server takes it with a warning: $said"
+  [[ -z $said ]] || die "$folder: the API server accepts it with a warning: $said"
 }
 
-# What is applied somewhere: overlays and the rest. A folder is not there before its helper has made it.
+# What is applied by itself: overlays and the rest. A directory does not exist before its helper has created it.
 applied_folders() {
   local folder
   for folder in kustomize/{overlays,instances,olm/overlays,flux}/{dev,staging,production} kustomize/argocd; do
@@ -49,7 +49,7 @@ dry_runs() {
     apply "$folder" --dry-run=server >/dev/null
     count=$((count + 1))
   done < <(applied_folders)
-  say "the API server would take $count folders, with pod security restricted, without a warning"
+  say "the API server would accept $count directories, with pod security restricted, without a warning"
 }
 
 
@@ -63,8 +63,8 @@ applied_twice() {
       kubectl wait --for=jsonpath='{.status.updatedReplicas}'="$replicas" --namespace "$SYSTEM" "$MANAGER" --timeout=60s >/dev/null ||
         die "$folder: its pods are not admitted: $(kubectl get events --namespace "$SYSTEM" --field-selector reason=FailedCreate --output=jsonpath='{.items[-1:].message}')"
     fi
-    # The default of an untouched status is not stored when a custom resource is made, but with the next write. A controller
-    # has written it long before; here none runs.
+    # The default of an untouched status is not stored when a custom resource is created, but with the next write. On a real
+    # cluster a controller has written it long before; here none runs.
     [[ $folder == kustomize/overlays/* ]] || apply "$folder" >/dev/null
     # Controllers write into status as long as there is something to say.
     before=$(settled)

@@ -16,7 +16,7 @@ delete_protection() {
   local namespace=check-protection manager=(--as system:serviceaccount:multi-operator-system:multi-operator-manager --as-group system:masters)
   kubectl create namespace "$namespace" >/dev/null
   kubectl apply --namespace "$namespace" --kustomize config/samples >/dev/null
-  # The API server takes a moment to heed a new policy.
+  # The API server takes a moment to apply a new policy.
   poll 30 "the policies to be heeded" policies_heeded "$namespace" || die "delete-protection refuses nothing"
   refused --namespace "$namespace" sampledb example-database
   refused --namespace "$namespace" sampledbsnapshots --all

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What an overlay in somebody else's repository names: ours, by its address and a ref.
+# What an overlay in another repository names: this project's directories, by address and ref.
 
 # remote_builds: from a bare clone of what is in the working tree, committed or not.
 remote_builds() {
@@ -14,7 +14,7 @@ remote_builds() {
   for folder in crds base watched-namespace {overlays,instances,olm/overlays,flux}/{dev,staging,production}; do
     said=$(cd "$overlay" && "$(tool kustomize kustomize)" build "$address/$folder?ref=v0" 2>&1 >/dev/null) ||
       die "kustomize/$folder does not build by its address: $said"
-    [[ -z $said ]] || die "kustomize/$folder does not build by its address without a word: $said"
+    [[ -z $said ]] || die "kustomize/$folder builds by its address with a warning: $said"
     count=$((count + 1))
   done
   cat >"$overlay/kustomization.yaml" <<OVERLAY
@@ -31,8 +31,8 @@ images:
     newTag: 0.1.0
 OVERLAY
   "$(tool kustomize kustomize)" build "$overlay" >"$WORK/elsewhere.yaml" 2>"$WORK/said" || die "an overlay elsewhere does not build: $(cat "$WORK/said")"
-  [[ ! -s $WORK/said ]] || die "an overlay elsewhere does not build without a word: $(cat "$WORK/said")"
+  [[ ! -s $WORK/said ]] || die "an overlay elsewhere builds with a warning: $(cat "$WORK/said")"
   ! grep -q "multi-operator-system" "$WORK/elsewhere.yaml" ||
     die "an overlay with a namespace of its own leaves something in multi-operator-system: $(grep -m1 multi-operator-system "$WORK/elsewhere.yaml")"
-  say "$count folders build by their address and a ref, and so does an overlay of them with a namespace of its own"
+  say "$count directories build by their address and a ref, and so does an overlay of them with a namespace of its own"
 }

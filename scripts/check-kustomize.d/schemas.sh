@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Schemas to judge by, out of the modules of schemas.txt, once for each state of that file.
 
-# fetch_schemas: prints the folder, which has openapi/ and crds/.
+# fetch_schemas: prints the directory, which has openapi/ and crds/.
 fetch_schemas() {
   local list=scripts/check-kustomize.d/schemas.txt folder temporary
   folder=$CACHE/schemas/$(sha256sum "$list" | cut -c1-10)
@@ -19,10 +19,10 @@ fetch_schemas() {
   printf '%s' "$folder"
 }
 
-# copy_schemas MODULE VERSION SUM FILES FOLDER. FILES may have braces and stars; each of its words has to be there.
+# copy_schemas MODULE VERSION SUM FILES DIRECTORY. FILES may have braces and stars; each pattern has to match.
 copy_schemas() {
   local said source file
-  # Not in a module's folder: what one of those requires is not asked here.
+  # Not in a module's directory: what one of those requires is not asked here.
   said=$(cd "$CACHE" && GOFLAGS=-mod=mod GOWORK=off go mod download -json "$1@$2") || die "the module $1 $2 cannot be had: $said"
   [[ $said == *"\"Sum\": \"$3\""* ]] || die "the module $1 $2 is not the one of scripts/check-kustomize.d/schemas.txt: $said"
   source=$(sed -n 's/.*"Dir": "\(.*\)".*/\1/p' <<<"$said")

@@ -2,7 +2,7 @@
 # Programs, built into the cache: our own (the family "ours", the module scripts/tools), and those of other projects, whose
 # versions the modules scripts/tools/pins/<family> pin.
 
-# The folder of a family's Go module.
+# The directory of a family's Go module.
 family_module() { if [[ $1 == ours ]]; then printf '%s/tools' "$SCRIPTS"; else printf '%s/tools/pins/%s' "$SCRIPTS" "$1"; fi; }
 
 # All that decides the bytes of a family's programs, except for the compiler.
@@ -13,14 +13,14 @@ family_sources() {
     find cmd internal -name '*.go' ! -name '*_test.go' -exec sha256sum {} + | LC_ALL=C sort
   else
     cat ./*.go
-    # What takes the place of others' code, in folders of its own.
+    # What takes the place of others' code, in directories of its own.
     [[ $1 != traefik ]] || cat ./*/*.go ./*/go.mod
   fi
   cat go.mod go.sum
   family_flags "$1"
 }
 
-# The binaries of a family are in a folder named after its pinned version and a hash of its sources: programs of another
+# The binaries of a family are in a directory named after its pinned version and a hash of its sources: programs of another
 # version of the sources are never taken for these.
 family_folder() {
   local family=$1 hash version
@@ -84,7 +84,7 @@ family_flags() {
       printf '%s\n' -tags containers_image_openpgp,exclude_graphdriver_btrfs,json1
       ;;
   esac
-  # Debug information that the linker drops (-s -w) need not be made.
+  # The compiler need not produce debug information that the linker drops (-s -w).
   printf '%s\n' -trimpath '-gcflags=all=-dwarf=false' -ldflags "$ld"
 }
 
@@ -92,7 +92,7 @@ package_of() {
   case $1 in
     ours) printf './cmd/%s' "$2" ;;
     kubernetes-*) printf 'k8s.io/kubernetes/cmd/%s' "$2" ;;
-    # The server is the main package in its folder, the others are those of their modules.
+    # The server is the main package in its directory, the others are those of their modules.
     etcd-3.2) if [[ $2 == etcd ]]; then printf .; else printf 'github.com/coreos/etcd/%s' "$2"; fi ;;
     etcd-*) if [[ $2 == etcd ]]; then printf .; else printf 'go.etcd.io/etcd/%s/v3' "$2"; fi ;;
     containerd) printf 'github.com/containerd/containerd/v2/cmd/%s' "$2" ;;
@@ -113,7 +113,7 @@ package_of() {
   esac
 }
 
-# module_to_build FAMILY FOLDER: where a family is built: its pin, or a copy of that in FOLDER with some code of others changed.
+# module_to_build FAMILY DIRECTORY: where a family is built: its pin, or a copy of that in DIRECTORY with some code of others changed.
 module_to_build() {
   case $1 in
     etcd-3.2) etcd_3_2_to_build "$2" ;;
@@ -181,7 +181,7 @@ ensure_tools() {
         go build "${flags[@]}" -o "$output" "${packages[@]}") 8>&- 9>&- >"$log" 2>&1; then
       say "failed after $(since "$start"):"
       tail -n 20 "$log" >&2
-      say "building $family failed: $(reason_in "$log"); once that is solved, the same command goes on from here (log: $log)"
+      say "building $family failed: $(reason_in "$log"); once that is solved, the same command continues from here (log: $log)"
       rm -rf "$temporary"*
       exit 1
     fi
@@ -206,7 +206,7 @@ module_folder() {
 
 tool() { printf '%s/%s' "$(family_folder "$1")" "$2"; }
 
-# The pinned module folder of a version as people write it, "1.36.3".
+# The pinned module directory of a version as people write it, "1.36.3".
 kubernetes_family() {
   local version=${1#v} pinned family known=()
   for family in "$SCRIPTS"/tools/pins/kubernetes-*; do
@@ -237,7 +237,7 @@ build_cluster_tools() {
   fi
 }
 
-# A folder with all programs of the cluster, by links: one entry for PATH.
+# A directory with all programs of the cluster, by links: one entry for PATH.
 link_cluster_tools() {
   local family program folder
   rm -rf "${STATE:?}/bin"

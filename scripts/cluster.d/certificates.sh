@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # One certificate authority a cluster, and a certificate and kubeconfig for each component, named as RBAC expects them.
 
-# new_certificate FILE OPTIONS...: key and certificate at once. The machine's openssl.cnf, which would add extensions of
-# its own, is left out. The certificate gets its name only when whole: a run that was killed half-way simply goes on.
+# new_certificate FILE OPTIONS...: key and certificate at once, without the machine's openssl.cnf, which would add extensions of
+# its own. The certificate gets its name only when complete, so a later run repeats one that was killed half-way.
 new_certificate() {
   local file=$PKI/$1
   shift
@@ -75,7 +75,7 @@ certificates() {
   PKI=$STATE/pki
   mkdir -p "$PKI" "$STATE/kubeconfigs"
   chmod 700 "$PKI" "$STATE/kubeconfigs"
-  # Kept data may come back at another address: what carries the address is made anew.
+  # Kept data may come back at another address: what carries the address is recreated.
   if [[ $(cat "$PKI/address" 2>/dev/null) != "$CONTROL_PLANE_IP" ]]; then
     rm -f "$PKI/apiserver.crt" "$PKI/kubelet.crt" "$STATE"/kubeconfigs/* "$KUBECONFIG_ADMIN"
   fi

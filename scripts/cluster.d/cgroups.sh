@@ -40,9 +40,9 @@ cgroups_up() {
   fi
 }
 
-# With cgroup v1 and autogroups (sched(7)) each session that is busy weighs as much as all pods of all clusters: beside three API
+# With cgroup v1 and autogroups (sched(7)) each session that is busy weighs as much as all pods of all clusters: with three API
 # servers and their tests, databases and the manager got a few percent of a processor each. On a node pods stand against one group
-# with all else, and weigh as much as there are processors; with v2 they do here as well.
+# with all else, and weigh as much as there are processors; with v2 they do here too.
 weigh_pods() {
   local shares=/sys/fs/cgroup/cpu/${CGROUP%%/*}/cpu.shares
   ! cgroup_is_v2 && [[ -e $shares ]] || return 0

@@ -33,8 +33,8 @@ poll() {
   done
 }
 
-# await_crds KUBECTL CRD...: until the API server serves these; the first word runs kubectl. `kubectl wait` alone takes a CRD that is so
-# new that it has no conditions for an error.
+# await_crds KUBECTL CRD...: waits until the API server serves these; KUBECTL runs kubectl. `kubectl wait` alone fails for a CRD
+# that is so new that it has no conditions.
 await_crds() { poll 60 "these CRDs to be served: ${*:2}" "$1" wait --for=condition=Established --timeout=5s "${@:2}"; }
 
 # reason_in LOG: what it says went wrong, in one line.
@@ -67,8 +67,8 @@ set_cluster_paths() {
   CGROUP=multi-operator/$NAME
   LOGS=$STATE/logs
   KUBECONFIG_ADMIN=$STATE/kubeconfig
-  # The longest socket in the state folder is kubelet's pod-resources/kubelet.sock.
-  ((${#STATE} <= 72)) || die "the folder $STATE has too long a path for the sockets in it: set MULTI_OPERATOR_CACHE to a shorter one"
+  # The longest socket in the state directory is kubelet's pod-resources/kubelet.sock.
+  ((${#STATE} <= 72)) || die "the directory $STATE has too long a path for the sockets in it: set MULTI_OPERATOR_CACHE to a shorter one"
 }
 
 # A file of `key=value` lines says what the running cluster is: name, profile, version, address.

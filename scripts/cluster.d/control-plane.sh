@@ -16,8 +16,8 @@ etcd_up() {
 etcd_ready() { inside curl -fsS --max-time 2 http://127.0.0.1:2381/readyz; }
 
 apiserver_up() {
-  # Plugins: no kubelet touches what is not its own, and whoever sets blockOwnerDeletion must be allowed to (as on OpenShift).
-  # The audit log counts clients' requests in tests and benchmarks, so it is never rotated away while it is read.
+  # Plugins: no kubelet may write to foreign objects, and a client that sets blockOwnerDeletion needs the permission (as on
+  # OpenShift). The audit log counts clients' requests in tests and benchmarks, so it is never rotated away while it is read.
   start kube-apiserver "$STATE/bin/kube-apiserver" \
     --etcd-servers https://127.0.0.1:2379 --etcd-cafile "$PKI/etcd-ca.crt" \
     --etcd-certfile "$PKI/etcd-client.crt" --etcd-keyfile "$PKI/etcd-client.key" \

@@ -1,18 +1,18 @@
 # shellcheck shell=bash
-# The manager in a cluster: which cluster, its images, its manifests. For scripts/test and scripts/demo, one of which goes
-# on after failures: so nothing here relies on errexit.
+# The manager in a cluster: which cluster, its images, its manifests. For scripts/test and scripts/demo, one of which continues
+# after failures: so nothing here relies on errexit.
 
 SYSTEM=multi-operator-system
 MANAGER=deployment/multi-operator-manager
 
-# use_cluster NAME OPTION...: the cluster of KUBECONFIG if that is set, else NAME of ours, brought up with these options.
-# Sets OURS to the name of a cluster that images can be loaded into, empty if it is none of scripts/cluster's.
+# use_cluster NAME OPTION...: the cluster of KUBECONFIG if that is set, else the local one NAME, started with these options. Sets
+# OURS to the name of a cluster that images can be loaded into, empty if it is none of scripts/cluster's.
 use_cluster() {
   local name=$1 environment said
   if [[ -n ${KUBECONFIG:-} ]]; then
     OURS=${MULTI_OPERATOR_CLUSTER:-}
     [[ -n $OURS && $KUBECONFIG == "$CACHE/clusters/$OURS/kubeconfig" ]] || OURS=''
-    say "using the cluster of KUBECONFIG ($KUBECONFIG)${OURS:+, which is our $OURS}"
+    say "using the cluster of KUBECONFIG ($KUBECONFIG)${OURS:+, which is the local $OURS}"
   else
     "$SCRIPTS/cluster" up --name "$@" || die "no cluster to work on"
     environment=$("$SCRIPTS/cluster" env --name "$name") || die "no cluster to work on"
@@ -39,7 +39,7 @@ deploy_manager() {
 install_manager() {
   local there=no
   kubectl get "$MANAGER" --namespace "$SYSTEM" >/dev/null 2>&1 && there=yes
-  # Somebody may have scaled the manager meanwhile.
+  # An administrator may have scaled the manager meanwhile.
   kubectl apply --server-side --force-conflicts --kustomize "$SCRIPTS/../kustomize/overlays/dev" | sed 's/^/  /' >&2 || return 1
   await_crds kubectl crd/{myapps,samples,sampledbs,sampledbsnapshots}.example.com crd/etcdclusters.etcd.database.coreos.com || return 1
   [[ $there == no ]] || kubectl rollout restart "$MANAGER" --namespace "$SYSTEM" >/dev/null || return 1

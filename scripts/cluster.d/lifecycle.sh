@@ -46,7 +46,7 @@ settle_settings() {
   KUBERNETES=${KUBERNETES:-$DEFAULT_KUBERNETES}
   NODES=${NODES:-1}
   [[ $PROFILE == full || $NODES == 1 ]] || die "--nodes is for the full profile: kwok plays the nodes of $PROFILE"
-  ((NODES == 1 || ${#STATE} <= 64)) || die "the folder $STATE has too long a path for more nodes: set MULTI_OPERATOR_CACHE to a shorter one"
+  ((NODES == 1 || ${#STATE} <= 64)) || die "the directory $STATE has too long a path for more nodes: set MULTI_OPERATOR_CACHE to a shorter one"
   if [[ -z $FSYNC ]]; then [[ $PROFILE == full ]] && FSYNC=no || FSYNC=yes; fi
 }
 
@@ -88,7 +88,7 @@ cluster_up() {
   attempt start_everything
   if ((STATUS)); then
     [[ $was_there == yes ]] || die "$(describe) did not start; its logs are in $LOGS ('scripts/cluster down --name $NAME' clears up)"
-    say "repairing did not help: starting $NAME anew, without its old data"
+    say "repairing did not help: recreating $NAME, without its old data"
     teardown
     delete_state
     attempt start_everything
@@ -118,7 +118,7 @@ start_everything() {
   write_settings
   link_cluster_tools
   allow_watchers
-  # A namespace made anew is empty: whatever ran in the old one has to start again in it.
+  # A recreated namespace is empty: everything that ran in the old one has to be restarted in it.
   if ! network_is_up; then
     # shellcheck disable=SC2046
     stop $(components "$PROFILE")
@@ -180,7 +180,7 @@ kill_strays() {
   for folder in "$RUN"/nodes/*; do forget_shims "$folder"; done
 }
 
-# A shim that is killed leaves its socket in a folder that all containerds of the machine share.
+# A shim that is killed leaves its socket in a directory that all containerds of the machine share.
 forget_shims() {
   local bundle
   for bundle in "$1"/containerd/io.containerd.runtime.v2.task/*/*/bootstrap.json; do
@@ -188,10 +188,10 @@ forget_shims() {
   done
 }
 
-# Stops all and gives back everything outside the state folder: processes, mounts, cgroups, network, sockets.
+# Stops all and gives back everything outside the state directory: processes, mounts, cgroups, network, sockets.
 teardown() {
   if [[ $KEEP == yes ]]; then
-    # Storage last, and the API server before it: it waits for an etcd that is gone.
+    # Storage last, and the API server before it, which would otherwise wait for an etcd that has ended.
     # shellcheck disable=SC2046
     stop kwok coredns provisioner $(of_nodes kube-proxy kubelet) kube-scheduler kube-controller-manager
     stop kube-apiserver
@@ -210,7 +210,7 @@ teardown() {
     find /var/log/containers -type l -lname "$STATE/*" -delete
     rmdir /var/log/containers 2>/dev/null || true
   fi
-  # kubelet's socket for device plugins has a fixed place. Where that is all there is of a kubelet, it was ours.
+  # The kubelet's socket for device plugins has a fixed path. If nothing else of a kubelet exists, it belonged to this cluster.
   if [[ $(ls -A /var/lib/kubelet 2>/dev/null) == device-plugins && -z $(ls -A "$RUN_ROOT"/*/runc "$RUN_ROOT"/*/nodes/*/runc 2>/dev/null) ]]; then
     rm -rf /var/lib/kubelet
   fi
@@ -230,7 +230,7 @@ forget_addresses() {
 
 unmount_below() {
   local mounts
-  # Newest first, so that what is mounted in a mount goes before it. The kernel writes blanks in paths as \040.
+  # Newest first, so that nested mounts are removed before their parents. The kernel writes blanks in paths as \040.
   mounts=$(awk -v p="$1/" 'index($5, p) == 1 { print $5 }' /proc/self/mountinfo | tac)
   [[ -z $mounts ]] && return
   while IFS= read -r mount; do
@@ -241,7 +241,7 @@ unmount_below() {
 }
 
 delete_state() {
-  # A file system mounted here after all is somebody's data.
+  # A file system that is mounted here after all may hold a user's data.
   awk -v p="$STATE/" 'index($5, p) == 1 { f = 1 } END { exit f }' /proc/self/mountinfo || die "something below $STATE is mounted"
   rm -rf --one-file-system "$STATE"
 }

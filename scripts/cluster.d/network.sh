@@ -45,7 +45,7 @@ choose_slot() {
   for slot in $wanted $(seq 0 255); do
     set_addresses "$slot"
     [[ $taken != *" $slot "* ]] || continue
-    # Also free on the host: another program, or a cluster with its run folder lost, may use the range.
+    # Also free on the host: another program, or a cluster with its run directory lost, may use the range.
     [[ -z $(ip -o addr show to "$HOST_IP/30") && ! -e /sys/class/net/$HOST_LINK ]] || continue
     printf '%s\n' "$slot" >"$RUN/slot"
     exec 7>&-
@@ -99,7 +99,7 @@ network_down() {
   local file
   for file in "/run/netns/$NETNS".*; do [[ ! -e $file ]] || delete_namespace "${file##*/}"; done
   if [[ -e /run/netns/$NETNS ]]; then
-    # The peer goes with either end; deleting it by name first makes that happen now and not when the kernel gets to it.
+    # Either end takes its peer along; deleting it by name first makes that happen now and not when the kernel gets to it.
     [[ -z ${HOST_LINK:-} || ! -e /sys/class/net/$HOST_LINK ]] || ip link delete "$HOST_LINK" 2>/dev/null || true
     delete_namespace "$NETNS"
   elif [[ -n ${HOST_LINK:-} && -s $RUN/slot && -e /sys/class/net/$HOST_LINK ]]; then

@@ -62,7 +62,7 @@ act_on_node() {
   say "node $NODE is ${NODE_ACTIONS[$action]} after $(since "$begin")"
 }
 
-# node_is STATE ACTION WORDS: refuses, and says which action makes it possible.
+# node_is STATE ACTION MESSAGE: rejects the action, and names the action that makes it possible.
 node_is() { die "node $NODE is $1: 'scripts/cluster node $NODE $2 --name $NAME' $3"; }
 
 # Everything of this node runs, and the API server has heard so.
@@ -114,7 +114,7 @@ node_renews_since() {
 
 is_since() { (($(date --date "$2" +%s) >= $1)); }
 
-# The kubelet is off before its Node goes, or it would register another one.
+# The kubelet is stopped before its Node is deleted, or it would register another one.
 delete_node() {
   local folders
   folders=$(volume_folders)

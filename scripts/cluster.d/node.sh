@@ -113,8 +113,8 @@ addon_files() {
   mkdir -p "$STATE/volumes"
   # Volumes are the business of their pods only; kubelet bind-mounts them by their full path.
   chmod 711 "$STATE/volumes"
-  # Names outside the cluster do not exist, and that is said at once. Nothing is cached: the plugin answers from memory,
-  # and tests look for names of pods that have just come.
+  # Names outside the cluster do not exist, and the answer comes at once. Nothing is cached: the plugin answers from memory, and
+  # tests resolve names of pods that have just been created.
   cat >"$STATE/Corefile" <<CONFIG
 .:53 {
   bind $CONTROL_PLANE_IP

@@ -2,7 +2,7 @@
 # The nodes of a cluster, and what each of them has of its own.
 #
 # The first node shares the cluster's network namespace with the control plane. With `up --nodes N` there are N - 1 more,
-# and each has what a machine has: a network namespace, a containerd, a kubelet and a kube-proxy, a state and a run folder,
+# and each has what a machine has: a network namespace, a containerd, a kubelet and a kube-proxy, a state and a run directory,
 # a cgroup and a certificate. The functions of node.sh, network.sh and cgroups.sh work on "this node": the one that
 # `at_node` names.
 
@@ -29,7 +29,7 @@ zone_of() { printf 'zone-%s' "$(printf 'a b c' | cut -d ' ' -f $((($1 - 1) % 3 +
 
 node_name() { printf '%s' "$NAME-node$(part_of "$1")"; }
 
-# What the components of a node are called beside those of the first one, as in `kubelet-2`.
+# The suffix of the components of a node other than the first, as in `kubelet-2`.
 part_of() { (($1 == 1)) || printf -- '-%s' "$1"; }
 
 # at_node NUMBER COMMAND...: runs a function with that node as "this node". The dot in the names of a network namespace keeps

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# A node that is not the first, on and off. Off is a power cut: nothing on it gets to say anything to anybody any more.
+# Power of a node other than the first. Off is a power failure: nothing on the node can send anything any more.
 
 # A node's first step; its kubelet (node_up) comes once images are there.
 power_on_containerd() {
@@ -16,7 +16,7 @@ power_off() {
   local pids
   # Before anything ends: the kernel would close a dead process's connections, and the other end would know.
   isolate_node 2>/dev/null || true
-  # What is being started while it is looked for is found the next time.
+  # A process that starts during the search is found the next time.
   for _ in 1 2 3 4 5; do
     mapfile -t pids < <(node_processes)
     ((${#pids[@]})) || break
@@ -40,12 +40,12 @@ node_processes() {
   } | sort -un
 }
 
-# delete_disk: what this node keeps while it is off, the volumes on it among it. The objects of these volumes stay, as those
-# of a disk that is lost do: whoever needs a claim elsewhere deletes it.
+# delete_disk: deletes what this node keeps while it is off, volumes included. The PersistentVolumes remain, as those of a lost
+# disk do: to use a PVC on another node, delete it.
 delete_disk() {
   local folder
   while IFS= read -r folder; do
-    # Only what the provisioner makes, whatever an object says.
+    # Only directories that the provisioner creates, whatever an object says.
     [[ $folder =~ ^"$STATE/volumes/"[a-z0-9.-]+$ && $folder != */..* ]] || continue
     ! mountpoint -q "$folder" || umount --lazy "$folder"
     rm -rf --one-file-system "$folder"
@@ -58,7 +58,7 @@ delete_disk() {
   rm -rf --one-file-system "$NODE_STATE"
 }
 
-# The folders of the volumes that are on this node.
+# The directories of the volumes that are on this node.
 volume_folders() {
   local template='{range .items[*]}{.spec.local.path}{"\t"}{.spec.nodeAffinity.required.nodeSelectorTerms[*].matchExpressions[*].values[*]}{"\n"}{end}'
   kubectl_admin get persistentvolumes --output "jsonpath=$template" | awk -F'\t' -v node="$NODE" '$2 == node { print $1 }'

@@ -5,7 +5,7 @@ ANY_CLUSTER="To use a cluster you have instead, set KUBECONFIG: nothing else her
 
 require_machine() {
   [[ $(uname -s) == Linux ]] || die "scripts/cluster runs a node's processes and needs Linux. $ANY_CLUSTER"
-  [[ $(uname -m) == x86_64 ]] || die "scripts/cluster is made for x86_64 and this is $(uname -m). $ANY_CLUSTER"
+  [[ $(uname -m) == x86_64 ]] || die "scripts/cluster needs x86_64, and this is $(uname -m). $ANY_CLUSTER"
   [[ $(id -u) == 0 ]] || die "scripts/cluster makes network namespaces, mounts and cgroups and needs root. $ANY_CLUSTER"
 }
 
@@ -57,7 +57,7 @@ APT_LOG=$CACHE/log/apt.log
 
 apt_install() { apt_run install --no-install-recommends "$@"; }
 
-# Another apt of the machine, such as the daily upgrade, is waited for. No lock of ours goes to what packages start.
+# Waits for another apt of the machine, such as the daily upgrade. Services that packages start do not inherit the scripts' locks.
 apt_run() {
   DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o DPkg::Lock::Timeout=300 "$@" \
     </dev/null >"$APT_LOG" 2>&1 5>&- 8>&- 9>&-

@@ -8,7 +8,7 @@ start_time_of() {
   # Fields after the name, which may itself hold blanks and parentheses: state is the 1st, start time the 20th.
   # shellcheck disable=SC2086
   set -- ${stat##*) }
-  # A zombie has ended: only its parent has not looked yet.
+  # A zombie has ended: only its parent has not collected its status yet.
   [[ $1 != Z ]] || return 1
   printf '%s' "${20}"
 }
@@ -66,7 +66,7 @@ stop() {
   for name in "$@"; do rm -f "$STATE/pids/$name"; done
 }
 
-# stray_processes RUN STATE: ids of processes that have these folders as arguments: container shims, and what lost its pid
+# stray_processes RUN STATE: ids of processes that have these directories as arguments: container shims, and what lost its pid
 # file. Only programs out of the cache, and none that a person runs against the cluster.
 stray_processes() {
   local run=$1 state=$2 file pid
@@ -79,7 +79,7 @@ stray_processes() {
   done < <(grep -lzE "^(--?[a-z-]+=)?(unix://)?($run|$state)(/|\$)" /proc/[0-9]*/cmdline 2>/dev/null)
 }
 
-# kill_all PIDS...: SIGKILL, and wait until they are gone.
+# kill_all PIDS...: SIGKILL, and wait until they have ended.
 kill_all() {
   local pid start
   (($#)) || return 0

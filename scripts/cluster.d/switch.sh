@@ -63,7 +63,7 @@ node_network_up() {
 }
 
 node_network_down() {
-  # The cable goes with its namespace, but only when the kernel gets to it: by name it goes now.
+  # The cable would be deleted with its namespace, but only when the kernel gets to it: by name it is deleted now.
   in_switch link delete "port$NODE_NUMBER" 2>/dev/null || true
   delete_namespace "$NETNS"
 }

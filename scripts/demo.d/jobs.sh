@@ -28,7 +28,7 @@ is_ready() {
   for need in ${JOB_NEEDS[$1]}; do [[ ${JOB_STATE[$need]} == "done" ]] || return 1; done
 }
 
-# In a process group of its own, so that all of it can be stopped, and Ctrl-C goes to this script alone.
+# In a process group of its own, so that all of it can be stopped, and Ctrl-C reaches this script only.
 start_job() {
   JOB_STATE[$1]=running
   JOB_START[$1]=$(now_ms)
@@ -48,7 +48,7 @@ check_job() {
   wait "${JOB_PID[$1]}" || fail_job "$1"
   JOB_STATE[$1]="done"
   (($(now_ms) - JOB_START[$1] < SECONDS_WORTH_A_LINE * 1000)) || step "done: ${JOB_TEXT[$1]} ($(since "${JOB_START[$1]}"))"
-  # An image may hold another version than its tag says, and nobody may miss that.
+  # An image may hold another version than its tag says, and users must not overlook that.
   [[ $1 == load-* ]] || grep -h ' holds ' "$(job_log "$1")" >&2 || true
 }
 

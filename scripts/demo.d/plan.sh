@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What has to be built for the demo on a cluster of ours, and in which order.
+# What has to be built for the demo on a local cluster, and in which order.
 
 # The cluster's programs, in the order in which they are built: the largest first. All have to be there before it starts.
 PROGRAMS=(
@@ -12,7 +12,7 @@ PROGRAMS=(
 )
 # Those of an image that the samples ask for.
 IMAGE_PROGRAMS="etcd-3.6 etcd etcdctl etcdutl"
-# The images of config/samples. That of nginx:1.26, which is for an upgrade by hand, is made when they are ready.
+# The images of config/samples. That of nginx:1.26, for an upgrade by hand, is built when they are ready.
 SAMPLE_IMAGES=(nginx-1.25 postgres-17 etcd-3.6)
 
 # build_programs FAMILY PROGRAM...: what waits for them has time, so that cargo, which has the longer chain of steps that
@@ -44,7 +44,7 @@ plan_jobs() {
   done
 }
 
-# What is missing of programs, to say what a run is going to do.
+# Missing programs, to say what a run is going to build.
 missing_programs() {
   local entry family text programs program folder missing=''
   for entry in "${PROGRAMS[@]}" "${IMAGE_PROGRAMS%% *} etcd-3.6 ${IMAGE_PROGRAMS#* }"; do

@@ -85,7 +85,8 @@ no_links() {
   for slot in $1; do [[ ! -e /sys/class/net/mo$slot ]] || return 1; done
 }
 
-# give_back ID: a network namespace goes when its last process has gone, and its cable with it, but the kernel takes its time.
+# give_back ID: a network namespace is deleted when its last process has ended, and its cable with it, but the kernel takes its
+# time.
 give_back() {
   local slots slot
   slots=$(cat "$RUN_ROOT/$1/slot" 2>/dev/null || true)
@@ -95,15 +96,15 @@ give_back() {
   rm -rf "${RUN_ROOT:?}/$1"
 }
 
-# on_disk_of FOLDER: of lines that end in a device's numbers, those of the device that the folder is on.
+# on_disk_of DIRECTORY: of lines that end in a device's numbers, those of the device that the directory is on.
 on_disk_of() {
   local numbers
   numbers=$(findmnt --noheadings --output MAJ:MIN --target "$1")
   awk -v n="${numbers// /}" '$NF == n'
 }
 
-# detach_loops DISK. Loop devices go with their mounts, unless somebody made one by hand. The kernel knows their files by inode, the names that
-# it tells are those inside.
+# detach_loops DISK: loop devices are detached with their mounts, unless they were attached by hand. The kernel knows their files
+# by inode; the names that it shows are those inside.
 detach_loops() {
   local disk=$1 device inode file
   while read -r device inode _; do
@@ -113,7 +114,7 @@ detach_loops() {
   done < <(losetup --list --noheadings --output NAME,BACK-INO,BACK-MAJ:MIN 2>/dev/null | on_disk_of "$disk")
 }
 
-# Machines whose script was killed: the processes have gone with it.
+# Machines whose script was killed: their processes have ended with it.
 sweep() {
   local there temporary disk
   for there in "$RUN_ROOT"/fresh-*; do

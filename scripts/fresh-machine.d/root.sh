@@ -4,7 +4,7 @@
 FRESH_SUITE=bookworm
 MARKER=etc/multi-operator-fresh-machine
 
-# base_tar: prints the path of the minimal system, made once.
+# base_tar: prints the path of the minimal system, created once.
 base_tar() {
   local mirror security tar log=$CACHE/log/fresh-machine.log
   mirror=$(debian_mirror) security=$(debian_security_mirror)
@@ -40,7 +40,7 @@ prepare_root() {
   exec 6<"$ROOT"
   flock --nonblock 6 || die "another scripts/fresh-machine runs in $ROOT"
   [[ ! -e $ROOT/$MARKER ]] || return 0
-  [[ -z $(ls -A "$ROOT") ]] || die "$ROOT is neither empty nor a disk that scripts/fresh-machine made"
+  [[ -z $(ls -A "$ROOT") ]] || die "$ROOT is neither empty nor a disk that scripts/fresh-machine created"
   tar=$(base_tar)
   # Half a disk is of no use.
   TEMPORARY=yes

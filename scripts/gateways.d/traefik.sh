@@ -1,11 +1,11 @@
 # shellcheck shell=bash
-# Traefik as a process beside the cluster's own.
+# Traefik as a process next to the cluster's own.
 
 # Where its token is.
 TRAEFIK_FOLDER=traefik
 TRAEFIK_OBJECTS=$SCRIPTS/gateways.d/traefik.yaml
 GATEWAY_CLASS=$SCRIPTS/gateways.d/gateway-class.yaml
-# For whether it is well: no port that a listener may name.
+# For health checks: a port that no listener may name.
 TRAEFIK_PING_PORT=9000
 
 # The standard channel, of the version that Traefik is built with.
@@ -32,7 +32,7 @@ traefik_up() {
     "after $(since "$begin")"
 }
 
-# Anew each time: one that runs in a network namespace from before a repair of the cluster serves nobody, and tokens end.
+# Restarted each time: one that runs in a network namespace from before a repair of the cluster is unreachable, and tokens expire.
 start_traefik() {
   local folder=$STATE/$TRAEFIK_FOLDER token provider flags=()
   stop traefik
@@ -44,10 +44,10 @@ start_traefik() {
     flags+=("--providers.$provider.endpoint=https://$NODE_IP:6443" "--providers.$provider.token=$folder/token"
       "--providers.$provider.certauthfilepath=$STATE/pki/ca.crt")
   done
-  # By a link beside the cluster's own programs, `scripts/cluster down` knows whose it is.
+  # By a link next to the cluster's own programs, `scripts/cluster down` knows whose it is.
   ln -sfn "$(tool traefik traefik)" "$STATE/bin/traefik"
   # An Ingress and a Gateway get the address, which elsewhere is a load balancer's. Paths of Ingresses are matched as Kubernetes
-  # says, by whole elements, which Traefik does only when it is told to.
+  # says, by complete elements, which Traefik does only with this option.
   start traefik "$STATE/bin/traefik" --global.checknewversion=false --global.sendanonymoususage=false --log.level=INFO --log.nocolor=true \
     --entrypoints.web.address="$NODE_IP:80" --entrypoints.websecure.address="$NODE_IP:443" --entrypoints.websecure.http.tls=true \
     --entrypoints.traefik.address="$NODE_IP:$TRAEFIK_PING_PORT" --ping=true --ping.entrypoint=traefik \

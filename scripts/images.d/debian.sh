@@ -12,7 +12,7 @@ debian_mirror() {
   printf '%s' "${mirror:-http://deb.debian.org/debian}"
 }
 
-# The mirror of security updates that apt is configured to use, or the one beside the other mirror.
+# The mirror of security updates that apt is configured to use, or the one next to the other mirror.
 debian_security_mirror() {
   local mirror='' beside
   # shellcheck disable=SC2016
@@ -21,7 +21,7 @@ debian_security_mirror() {
   printf '%s' "${mirror:-${beside%/}-security}"
 }
 
-# debian_rootfs TAR SUITE PACKAGES HOOK...: hooks are commands for the finished system, "$1" being its folder.
+# debian_rootfs TAR SUITE PACKAGES HOOK...: hooks are commands for the finished system, "$1" being its directory.
 debian_rootfs() {
   local tar=$1 suite=$2 packages=$3 hook options=()
   shift 3
@@ -39,7 +39,7 @@ debian_rootfs() {
   }
 }
 
-# debian_files FOLDER SUITE PACKAGES FILE...: single programs and libraries of packages that are only unpacked, into a folder.
+# debian_files DIRECTORY SUITE PACKAGES FILE...: single programs and libraries of packages that are only unpacked, into a directory.
 # Not every suite has all of them.
 debian_files() {
   local folder=$1 suite=$2 packages=$3 hook
@@ -60,7 +60,7 @@ debian_files() {
 
 # The version of a package as upstream counts it: without Debian's epoch and revision.
 package_version() {
-  # awk reads to the end: a tar whose reader goes early fails.
+  # awk reads to the end: tar fails if its reader ends early.
   tar -xOf "$1" ./var/lib/dpkg/status | awk -v p="$2" '$1 == "Package:" { n = $2 } $1 == "Version:" && n == p { print $2 }' |
     sed -E 's/^[0-9]+://; s/-[^-]*$//; s/\+.*$//'
 }
@@ -91,7 +91,7 @@ nginx_image() {
       --env PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
       --label "org.opencontainers.image.version=$version" --label "org.opencontainers.image.base.name=debian:$suite"
     rm -f "$rootfs"
-    say "made in $(since "$start")"
+    say "built in $(since "$start")"
   fi
   say "$name holds nginx $(cat "$tar.version") (Debian $suite)"
   printf '%s' "$tar"

@@ -1,11 +1,11 @@
 # shellcheck shell=bash
-# The image of tests/writer, which end-to-end tests run beside an EtcdCluster.
+# The image of tests/writer, which end-to-end tests run next to an EtcdCluster.
 
 WRITER_IMAGE=localhost/etcd-writer:dev
 
 etcd_writer_image() {
   local writer=${MANAGER_BINARY:-} tar
-  # Beside the manager, if that was built with all the rest; else together with it, as they share dependencies then.
+  # Next to the manager, if that was built with all the rest; else together with it, as they share dependencies then.
   writer=${writer%/*}/etcd-writer
   if [[ -z ${MANAGER_BINARY:-} || ! -x $writer ]]; then
     say "building etcd-writer (profile $MANAGER_PROFILE)"

@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # etcd's images, laid out as the official ones: the programs in /usr/local/bin, no shell, root as the default user.
 #
-# Old versions are Debian's packages, newer ones are built from the modules pinned in scripts/tools/pins/etcd-<minor>. Either
-# way no image is made unless its programs say that they are of the version that its tag claims.
+# Old versions are Debian's packages, newer ones are built from the modules pinned in scripts/tools/pins/etcd-<minor>. In both
+# cases an image is built only if its programs report the version of its tag.
 
 # Debian's suites, and what they hold.
 declare -A DEBIAN_ETCD=([etcd-3.3]='bullseye 3.3.25' [etcd-3.4]='bookworm 3.4.23' [etcd-3.5-old]='trixie 3.5.16')
@@ -28,7 +28,7 @@ ETCD_PROGRAMS=(etcd etcdctl etcdutl)
 ETCD_LOADER=ld-linux-x86-64.so.2
 ETCD_LIBRARIES=("$ETCD_LOADER" libc.so.6 libpthread.so.0 libdl.so.2 libresolv.so.2 libnss_files.so.2 libnss_dns.so.2)
 
-# Prints the version that the programs in a folder say they have, or what they say instead.
+# Prints the version that the programs in a directory say they have, or what they say instead.
 etcd_says() {
   local folder=$1 run=() server client
   [[ ! -e $folder/$ETCD_LOADER ]] || run=("$folder/$ETCD_LOADER" --library-path "$folder")
@@ -71,7 +71,7 @@ etcd_image() {
       "${files[@]}" --file "$made/nsswitch.conf:/etc/nsswitch.conf:644" --folder /tmp:1777 --folder /var/lib/etcd:755 \
       --env PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin --label "org.opencontainers.image.version=$version"
     rm -rf "$made"
-    say "made in $(since "$start")"
+    say "built in $(since "$start")"
   fi
   printf '%s' "$tar"
 }

@@ -12,7 +12,7 @@ httpbin_image() {
     ensure_tools httpbin go-httpbin
     write_image "$tar" --name "$(httpbin_name)" --cmd /bin/go-httpbin --file "$(tool httpbin go-httpbin):/bin/go-httpbin:755" \
       --label "org.opencontainers.image.version=$(family_version httpbin)"
-    say "made in $(since "$start")"
+    say "built in $(since "$start")"
   fi
   printf '%s' "$tar"
 }

@@ -1,14 +1,14 @@
 # shellcheck shell=bash
-# The manager's own image: two static binaries and the certificates of public authorities, nothing else. /manager is the
-# manager, and etcd-operator in the PATH; /agent is what it puts beside the databases that it runs.
-# Containerfile at the repository root makes the same for users of docker and podman.
+# The manager's own image: two static binaries and the certificates of public authorities, nothing else. /manager is the manager,
+# and etcd-operator in the PATH; the manager copies /agent into the pods of operands. Containerfile at the repository root builds
+# the same for users of docker and podman.
 
 # The target that it is built for: this machine's own when empty.
 MANAGER_TARGET=${MANAGER_TARGET:-}
 MANAGER_PROFILE=${MANAGER_PROFILE:-release}
 MANAGER_FEATURES=${MANAGER_FEATURES:-}
 
-# MANAGER_BINARY skips the build: any static binary will do. The agent is AGENT_BINARY, or the one beside the manager.
+# MANAGER_BINARY skips the build: any static binary will do. The agent is AGENT_BINARY, or the one next to the manager.
 manager_binary() {
   if [[ -n ${MANAGER_BINARY:-} ]]; then
     realpath "$MANAGER_BINARY"
@@ -18,7 +18,7 @@ manager_binary() {
   printf '%s/manager' "$(static_binaries manager agent)"
 }
 
-# static_binaries PACKAGE...: builds these packages' programs, and prints the folder that they are in.
+# static_binaries PACKAGE...: builds these packages' programs, and prints the directory that they are in.
 static_binaries() {
   local package packages=() features=()
   for package in "$@"; do
@@ -26,13 +26,13 @@ static_binaries() {
     [[ $package != manager || -z $MANAGER_FEATURES ]] || features=(--features "$MANAGER_FEATURES")
   done
   rust_environment "$MANAGER_TARGET"
-  cd "$SCRIPTS/.." || die "there is no folder $SCRIPTS/.."
+  cd "$SCRIPTS/.." || die "there is no directory $SCRIPTS/.."
   cargo build --quiet --locked --profile "$MANAGER_PROFILE" "${packages[@]}" "${features[@]}" >&2 || die "building $* failed"
   rust_output "$MANAGER_PROFILE"
 }
 
-# without_debug_information PROGRAM TO: what a backtrace needs stays; a build for development is a third of its size then.
-# A release has none, and is copied as it is.
+# without_debug_information PROGRAM TO: keeps what a backtrace needs; a development build is a third of its size then. A release
+# build has none, and is copied as it is.
 without_debug_information() {
   if grep -qa '\.debug_info' "$1"; then
     require_programs objcopy:binutils
@@ -49,8 +49,8 @@ require_static() {
   fi
 }
 
-# manager_image [NAME OPTION...]: by another name, and with what else write_image takes. MANAGER_IMAGE_TAR is the image by its usual
-# name, made before.
+# manager_image [NAME OPTION...]: by another name, and with further options of write_image. MANAGER_IMAGE_TAR is the image by its
+# usual name, built before.
 manager_image() {
   local manager agent
   if (($# == 0)) && [[ -n ${MANAGER_IMAGE_TAR:-} ]]; then
@@ -59,7 +59,7 @@ manager_image() {
   fi
   manager=$(manager_binary)
   agent=${AGENT_BINARY:-${manager%/*}/agent}
-  [[ -e $agent ]] || die "there is no agent beside $manager: AGENT_BINARY says where it is"
+  [[ -e $agent ]] || die "there is no agent next to $manager: AGENT_BINARY says where it is"
   image_of_manager "${1:-$MANAGER_IMAGE:$MANAGER_TAG}" "$manager" "$agent" "${@:2}"
 }
 

@@ -1,16 +1,16 @@
 # shellcheck shell=bash
-# Making OCI image tars in the cache. Each has its manifest's digest beside it, in <tar>.digest.
+# Writes OCI image tars to the cache. Each has its manifest's digest next to it, in <tar>.digest.
 
 IMAGES=$CACHE/images
 
-# What decides the bytes that the image writer makes of an input. It is in the key of every image; the rest of scripts/tools is
-# not, so that a change of another program makes no image anew.
+# The sources that decide the bytes of an image. They are in the key of every image; the rest of scripts/tools is not, so that a
+# change of another program rebuilds no image.
 image_writer() {
   (cd "$SCRIPTS/tools" && find cmd/oci-image internal/ocilayout -name '*.go' ! -name '*_test.go' -exec sha256sum {} + | LC_ALL=C sort &&
     grep -F 'github.com/google/go-containerregistry v' go.mod)
 }
 
-# write_image TAR OPTIONS...: with the small Go program that makes the same bytes from the same input.
+# write_image TAR OPTIONS...: with the small Go program that writes the same bytes for the same input.
 write_image() {
   local tar=$1
   shift

@@ -34,13 +34,13 @@ opm_image() {
   printf '%s' "$tar"
 }
 
-# files_of FOLDER TARGET MODE: options of write_image for every file below a folder.
+# files_of DIRECTORY TARGET MODE: options of write_image for every file below a directory.
 files_of() {
   local file
   while IFS= read -r file; do printf '%s\n' --file "$1/$file:$2/$file:$3"; done < <(cd "$1" && find . -type f -printf '%P\n' | sort)
 }
 
-# bundle_image FOLDER NAME TAR: what bundle.Dockerfile makes.
+# bundle_image DIRECTORY NAME TAR: what bundle.Dockerfile builds.
 bundle_image() {
   local options
   mapfile -t options < <(files_of "$1/manifests" /manifests 644 && files_of "$1/metadata" /metadata 644 &&
@@ -48,9 +48,9 @@ bundle_image() {
   write_image "$3" --name "$2" "${options[@]}"
 }
 
-# catalog_image FOLDER NAME TAR [OPM PROBE]: what catalog/Dockerfile makes, with programs that may be another machine's; the
-# cache is made by opm of this one. The cache belongs to a group, as on OpenShift a pod's user is
-# of the root group and of a number that nobody knows before.
+# catalog_image DIRECTORY NAME TAR [OPM PROBE]: what catalog/Dockerfile builds, with programs that may be another machine's; opm
+# of this machine creates the cache. The cache belongs to a group, as on OpenShift a pod's user is in the root group and has a
+# random number.
 catalog_image() {
   local cache=$3.cache options opm probe
   opm=${4:-$(tool olm opm)}

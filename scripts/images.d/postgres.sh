@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # PostgreSQL's images, laid out like the official ones: user postgres with uid and gid 999, the programs of the major
-# version in /usr/lib/postgresql/<major>/bin and on PATH, PGDATA, a socket folder that every user may write, nss_wrapper
-# for users that nobody knows, and listen_addresses = '*' in the sample that initdb copies. As there, the image names no
+# version in /usr/lib/postgresql/<major>/bin and on PATH, PGDATA, a socket directory that every user may write, nss_wrapper
+# for users without an entry, and listen_addresses = '*' in the sample that initdb copies. As there, the image names no
 # user (pods do), and /usr/bin has Debian's wrappers of the clients.
 #
 # Left out, and there in the official ones: docker-entrypoint.sh with what it needs (gosu, xz, zstd; the operator always
@@ -9,8 +9,8 @@
 # says, PGDATA), and just-in-time compilation: LLVM is larger than all the rest. A server without llvmjit.so does not
 # compile, whatever `jit` says.
 #
-# Debian's security updates move on, so the versions are those found when an image is made, and its tags are true:
-# :<version> always, :<major> for the newest of its major. Beside <tar> is <tar>.names with all names, one a line.
+# Debian's security updates move on, so the versions are those found when an image is built, and its tags match the content:
+# :<version> always, :<major> for the newest of its major. Next to <tar> is <tar>.names with all names, one a line.
 # postgres-15-old and postgres-15 are a minor update as users see it: what bookworm was last released with (that is
 # fixed, there are no more point releases of it) and its newest security update.
 
@@ -20,11 +20,11 @@ declare -A DEBIAN_POSTGRES=([postgres-13]='bullseye updated' [postgres-15-old]='
 # shellcheck disable=SC2034
 POSTGRES_IMAGES=(postgres-13 postgres-15-old postgres-15 postgres-17)
 
-# What the operator and its Jobs call: no image is made in which one of them is missing or of another version.
+# What the operator and its Jobs call: no image is built if one of them is missing or of another version.
 POSTGRES_PROGRAMS=(initdb postgres pg_ctl pg_controldata pg_resetwal pg_upgrade pg_rewind pg_dump pg_dumpall pg_restore psql
   pg_basebackup pg_verifybackup pg_isready)
 
-# The user has to be there before postgresql-common makes one with another id, and no database may be made in the image.
+# The user has to exist before postgresql-common creates one with another id, and no database may be created in the image.
 # shellcheck disable=SC2016
 POSTGRES_BEFORE='
   set -e
@@ -36,9 +36,9 @@ POSTGRES_BEFORE='
   echo "create_main_cluster = false" >"$1"/etc/postgresql-common/createcluster.conf
 '
 
-# "$1" is the finished system, MAJOR the major version. What only LLVM, package scripts and the making of other locales need
-# goes: perl-base is enough for the wrappers in /usr/bin. dpkg is told, so that what it lists is what is there. The manual
-# goes here, as the package's alternatives insist on it.
+# "$1" is the finished system, MAJOR the major version. What only LLVM, package scripts and the generation of other locales need
+# is deleted: perl-base is enough for the wrappers in /usr/bin. dpkg's list is updated to match. The manual is deleted here, as
+# the package's alternatives insist on it.
 # shellcheck disable=SC2016
 POSTGRES_HOOK='
   set -e
@@ -88,7 +88,7 @@ postgres_rootfs() {
   }
 }
 
-# Prints the tar's path. The names are written beside it.
+# Prints the tar's path. The names are written next to it.
 postgres_image() {
   local image=$1 major suite updates tar rootfs version start names name
   major=${image#postgres-} major=${major%-old}
@@ -114,7 +114,7 @@ postgres_image() {
       --env LANG=C.UTF-8 --env PG_MAJOR="$major" --env PG_VERSION="$version" --env PGDATA=/var/lib/postgresql/data \
       --label "org.opencontainers.image.version=$version" --label "org.opencontainers.image.base.name=debian:$suite"
     rm -f "$rootfs"
-    say "made in $(since "$start")"
+    say "built in $(since "$start")"
   fi
   say "$image holds PostgreSQL $(head -n 1 "$tar.names" | sed 's/.*://') (Debian $suite): $(paste -s -d ' ' "$tar.names")"
   printf '%s' "$tar"

@@ -1,11 +1,11 @@
 # shellcheck shell=bash
-# What an earlier commit of this repository was: its files, and the manager's image built from them. So that an upgrade in a
-# test goes from one program to another, and not from a program to itself under another tag.
+# An earlier commit of this repository: its files, and the manager's image built from them, so that an upgrade in a test replaces
+# one program by another, and not by itself under another tag.
 
-# Prints the folder with the files of PREVIOUS_COMMIT.
+# Prints the directory with the files of PREVIOUS_COMMIT.
 previous_source() {
   local folder=$CACHE/source/$PREVIOUS_COMMIT git
-  # Whoever runs this as root may read a clone that is somebody else's.
+  # The user who runs this as root may read another user's clone.
   git=(git -c safe.directory='*' -C "$SCRIPTS/..")
   if [[ ! -e $folder/Cargo.lock ]]; then
     require_programs git:git
@@ -20,9 +20,9 @@ previous_source() {
   printf '%s' "$folder"
 }
 
-# copy_dependencies FROM TO PACKAGE...: a target folder with what others wrote, already built, but for these packages. Cargo
-# tells a workspace's own packages apart by their paths in it and by their files' times, so it would take one commit's for
-# another's in a folder that both share.
+# copy_dependencies FROM TO PACKAGE...: a target directory with other projects' crates, already built, without these packages.
+# Cargo identifies a workspace's own packages by their paths in it and by their files' times, so in a shared directory it would
+# take one commit's for another's.
 copy_dependencies() {
   local from=$1 to=$2 part package profile=$MANAGER_PROFILE
   shift 2

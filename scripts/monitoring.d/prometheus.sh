@@ -1,8 +1,8 @@
 # shellcheck shell=bash
-# Prometheus as a process beside the cluster's own.
+# Prometheus as a process next to the cluster's own.
 
 PROMETHEUS_FOLDER=prometheus
-# As kube-prometheus calls them; the component binds the rights to it.
+# As kube-prometheus calls them; the component binds the permissions to it.
 PROMETHEUS_NAMESPACE=monitoring
 PROMETHEUS_ACCOUNT=prometheus-k8s
 
@@ -49,7 +49,7 @@ prometheus_up() {
   start_prometheus "$folder"
 }
 
-# A pod would have its service account's folder mounted where the configuration says. So does this process: in a mount
+# A pod would have its service account's directory mounted where the configuration says. So does this process: in a mount
 # namespace of its own, in which /var/run holds nothing else.
 start_prometheus() {
   local folder=$1

@@ -1,8 +1,8 @@
 # shellcheck shell=bash
-# What a cluster of ours installs from by OLM: bundles of this checkout and of the commit before, with the images that are
-# loaded into the cluster. Used by scripts that go on after failures: so nothing here relies on errexit.
+# What a local cluster installs from by OLM: bundles of this checkout and of the commit before, with the images that are loaded
+# into the cluster. Used by scripts that continue after failures: so nothing here relies on errexit.
 
-# local_catalog FOLDER: a catalog of both.
+# local_catalog DIRECTORY: a catalog of both.
 local_catalog() {
   local work=$1.bundles
   rm -rf "$1" "$work"
@@ -11,7 +11,7 @@ local_catalog() {
   "$SCRIPTS/catalog" --inline --output "$1" "$work/previous" "$work/current"
 }
 
-# previous_bundle FOLDER [IMAGE]: the bundle of PREVIOUS_COMMIT: its CRDs, rights and Deployment, and beside them, as long as
+# previous_bundle DIRECTORY [IMAGE]: the bundle of PREVIOUS_COMMIT: its CRDs, permissions and Deployment, and next to them, as long as
 # that commit has none of its own, what people wrote for bundles here.
 previous_bundle() {
   local source config=$1.config

@@ -12,7 +12,7 @@ load_by_digest() {
   load_image "$tar" && ctr_images tag --force "$name" "$reference" >/dev/null && printf '%s' "$reference"
 }
 
-# serve_catalog_image BUNDLES: a folder with the bundles `previous` and `current`.
+# serve_catalog_image BUNDLES: a directory with the bundles `previous` and `current`.
 serve_catalog_image() {
   local bundles=$1 work=$1.images version bundle reference expressions=() begin
   begin=$(now_ms)

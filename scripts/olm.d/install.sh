@@ -11,7 +11,7 @@ olm_crds() {
   printf '%s/deploy/chart/crds' "$folder"
 }
 
-# As OLM's own installation has them, but for what makes OLM run as pods.
+# As in OLM's own installation, without what makes OLM run as pods.
 olm_objects() {
   cat <<OBJECTS
 apiVersion: v1
@@ -43,7 +43,7 @@ install_objects() {
   olm_objects | apply --filename -
 }
 
-# The CatalogSource has an address instead of an image: no pod is made for it, and OLM calls that address.
+# The CatalogSource has an address instead of an image: OLM creates no pod for it, and connects to that address.
 catalog_source() {
   apply --filename - <<OBJECT
 apiVersion: operators.coreos.com/v1alpha1
@@ -71,7 +71,7 @@ uninstall_objects() {
   kubectl_admin delete subscriptions,clusterserviceversions --all-namespaces --all --timeout=60s >/dev/null 2>&1 || true
   stop "${OLM_PROCESSES[@]}"
   crds=$(olm_crds)
-  # OLM's finalizers have nobody left to heed them.
+  # No controller is left that could remove OLM's finalizers.
   kubectl_admin delete namespace "$OLM_NAMESPACE" "$OPERATORS_NAMESPACE" --ignore-not-found --wait=false >/dev/null
   kubectl_admin delete --filename "$crds" --ignore-not-found --timeout=60s >/dev/null
   kubectl_admin wait --for=delete --timeout=60s namespace/"$OLM_NAMESPACE" namespace/"$OPERATORS_NAMESPACE" >/dev/null

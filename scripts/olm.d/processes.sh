@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# OLM's two operators and the catalog's server, as processes beside the cluster's own.
+# OLM's two operators and the catalog's server, as processes next to the cluster's own.
 
 OLM_PROCESSES=(olm catalog opm)
 CATALOG_PORT=50051
@@ -9,7 +9,7 @@ olm_up() {
   local begin
   begin=$(now_ms)
   ensure_tools olm olm catalog opm
-  # By links beside the cluster's own programs, `scripts/cluster down` knows whose they are.
+  # By links next to the cluster's own programs, `scripts/cluster down` knows whose they are.
   for program in "${OLM_PROCESSES[@]}"; do ln -sfn "$(tool olm "$program")" "$STATE/bin/$program"; done
   install_objects
   say "  CRDs of OLM $(family_version olm) are there after $(since "$begin")"
@@ -19,10 +19,10 @@ olm_up() {
   say "OLM $(family_version olm) is up on cluster $NAME after $(since "$begin")"
 }
 
-# Neither sees the caller's environment: with CI set, OLM panics over whatever it makes without a label, and a proxy would
-# be asked for the catalog. olm has no flag for its kubeconfig. Both want port 8080, which only one of them needs: so one
-# is given a certificate, and takes 8443. catalog calls the pods of catalogs by their Services' names, which the cluster's
-# own name server knows.
+# Neither sees the caller's environment: with CI set, OLM panics over objects that it creates without a label, and a proxy would
+# get the requests for the catalog. olm has no flag for its kubeconfig. Both listen on port 8080, which only one of them needs: so
+# one gets a certificate, and listens on 8443. catalog connects to the pods of catalogs by their Services' names, which the
+# cluster's own name server knows.
 start_operators() {
   local pki=$STATE/pki
   start olm env KUBECONFIG="$KUBECONFIG_ADMIN" "$STATE/bin/olm" --namespace "$OLM_NAMESPACE" --interval 30s \
@@ -36,19 +36,19 @@ start_operators() {
   poll 120 "catalog" inside curl -fsSk --max-time 2 https://127.0.0.1:8443/healthz || die "its log: scripts/cluster logs catalog --name $NAME"
 }
 
-# serve_catalog FOLDER: a copy of it, since a server reads it once, and people go on editing. Another content starts the
-# server anew, and OLM notices that.
+# serve_catalog DIRECTORY: a copy of it, since a server reads it once, and people go on editing. Another content starts the
+# server again, which OLM notices.
 serve_catalog() {
   local folder=$STATE/olm/catalog digest
   digest=$(cd "$1" && find . -type f -print0 | sort -z | xargs -0 sha256sum | sha256sum)
   if ! is_running opm || [[ $(cat "$STATE/olm/digest" 2>/dev/null) != "$digest" ]]; then
     stop opm
-    # What it says of the catalog before is no word on this one.
+    # Its state for the previous catalog says nothing about this one.
     forget_catalog "$CATALOG_SOURCE"
     rm -rf "$STATE/olm"
     mkdir -p "$STATE/olm"
     cp -R "$1" "$folder"
-    "$(tool olm opm)" validate "$folder" || die "opm does not take the catalog in $1"
+    "$(tool olm opm)" validate "$folder" || die "opm rejects the catalog in $1"
     start opm "$STATE/bin/opm" serve "$folder" --port "$CATALOG_PORT" --cache-dir "$STATE/olm/cache" \
       --cache-enforce-integrity=false --pprof-addr "" --termination-log "$STATE/olm/termination.log"
     poll 120 "opm to serve" inside bash -c "</dev/tcp/127.0.0.1/$CATALOG_PORT" || die "its log: scripts/cluster logs opm --name $NAME"

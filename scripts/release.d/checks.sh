@@ -3,13 +3,13 @@
 
 cargo_version() { sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"$/\1/p' Cargo.toml; }
 
-# Whoever runs this may be another user than the clone's.
+# The user who runs this may be another one than the clone's.
 repository() { git -c safe.directory="$PWD" "$@"; }
 
 # That what is built is what the tag says, and nothing besides.
 check_commit() {
   local tag=v$VERSION dirty tagged
-  COMMIT=$(repository rev-parse HEAD) || die "this is no clone of a repository, so nobody could tell what is released"
+  COMMIT=$(repository rev-parse HEAD) || die "this is no clone of a repository, so the commit of the release is unknown"
   # What files.sh writes into archives.
   # shellcheck disable=SC2034
   COMMIT_TIME=$(repository log -1 --format=%ct)
@@ -30,16 +30,16 @@ check_commit() {
     object "RELEASE_IMAGE of scripts/names.env is $RELEASE_IMAGE, an example: a release needs a registry of its own there"
 }
 
-# What is in OUTPUT is replaced, so it has to be a release of ours and nothing else.
+# What is in OUTPUT is replaced, so it has to be a release of this project and nothing else.
 check_output() {
   local known other
   [[ -e $OUTPUT ]] || return 0
-  [[ -d $OUTPUT ]] || die "$OUTPUT is no folder"
+  [[ -d $OUTPUT ]] || die "$OUTPUT is no directory"
   known=$(sed -n 's/^[0-9a-f]\{64\}  //p' "$OUTPUT/SHA256SUMS" 2>/dev/null) || true
   other=$(find "$OUTPUT" -mindepth 1 -maxdepth 1 -printf '%f\n' | sort |
     grep -vxF -m 1 -f <(printf '%s\n' SHA256SUMS SHA256SUMS.sigstore.json "$known")) || true
   [[ -z $other ]] ||
-    die "$OUTPUT has '$other', which is of no release: --output takes a folder that is new, empty, or an earlier release"
+    die "$OUTPUT has '$other', which is of no release: --output takes a directory that is new, empty, or an earlier release"
 }
 
 # What is generated is that of this commit, and the catalog offers this version.
@@ -50,17 +50,17 @@ check_sources() {
     die "catalog/template.yaml has no bundle $RELEASE_IMAGE-bundle:$VERSION: a channel has to lead to it"
 }
 
-# A folder that an earlier run made, perhaps on another machine.
+# A directory of an earlier run, perhaps on another machine.
 check_built() {
-  [[ -f $OUTPUT/SHA256SUMS ]] || die "$OUTPUT has no SHA256SUMS: a run with --dry-run makes a release there"
-  (cd "$OUTPUT" && sha256sum --check --quiet --strict SHA256SUMS >&2) || die "$OUTPUT is not as it was made"
+  [[ -f $OUTPUT/SHA256SUMS ]] || die "$OUTPUT has no SHA256SUMS: a run with --dry-run builds a release there"
+  (cd "$OUTPUT" && sha256sum --check --quiet --strict SHA256SUMS >&2) || die "$OUTPUT was changed after it was built"
   grep -qx "commit $COMMIT" "$OUTPUT/commit.txt" || die "$OUTPUT is of another commit: $(cat "$OUTPUT/commit.txt")"
   ! grep -qx 'manager given' "$OUTPUT/commit.txt" ||
     object "the manager in $OUTPUT is not as a release has it (MANAGER_BINARY, MANAGER_FEATURES or MANAGER_PROFILE was set)"
 }
 
 # check_earlier FILE: the registry has the bundles that the catalog, or its template, names and this release does not bring. A
-# registry that gives no answer (401, 429, 5xx) is in the way too: a channel that leads nowhere cannot be changed afterwards.
+# registry that gives no answer (401, 429, 5xx) is in the way too: a channel that leads nowhere cannot be changed afterward.
 check_earlier() {
   local names earlier missing
   # A trial's registry has none of them.
@@ -69,7 +69,7 @@ check_earlier() {
   [[ -n $names ]] || return 0
   mapfile -t earlier <<<"$names"
   missing=$(release_images exists "${earlier[@]}" 2>"$WORK/said") ||
-    die "whether the registry has ${earlier[*]} cannot be told. It says: $(tail -n 1 "$WORK/said")"
+    die "cannot determine whether the registry has ${earlier[*]}: $(tail -n 1 "$WORK/said")"
   [[ -z $missing ]] ||
     die "the catalog leads to ${missing//$'\n'/ }, which was never published: take it out of catalog/template.yaml"
 }

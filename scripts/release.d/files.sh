@@ -8,7 +8,7 @@ make_images_and_files() {
   local manager bundle
   printf 'commit %s\nversion %s\n' "$COMMIT" "$VERSION" >"$NEW/commit.txt"
   if [[ -n ${MANAGER_BINARY:-}${MANAGER_IMAGE_TAR:-} || -n $MANAGER_FEATURES || $MANAGER_PROFILE != release ]]; then
-    # Whoever publishes this later is to know.
+    # The user who publishes this later needs to know.
     printf 'manager given\n' >>"$NEW/commit.txt"
     object "the manager is not as a release has it: MANAGER_BINARY, MANAGER_IMAGE_TAR, MANAGER_FEATURES or MANAGER_PROFILE is set"
   fi
@@ -67,7 +67,7 @@ make_catalog() {
   [[ ! -s $WORK/earlier ]] || STANDS_ON=$(paste -sd' ' "$WORK/earlier")
 }
 
-# The manager with its rights, and the CRDs: kustomize/base and kustomize/crds, with the image by its digest.
+# The manager with its permissions, and the CRDs: kustomize/base and kustomize/crds, with the image by its digest.
 make_manifests() {
   local overlay=$WORK/overlay
   mkdir "$overlay"
@@ -87,19 +87,19 @@ OVERLAY
   grep -q "image: $1\$" "$NEW/install.yaml" || die "install.yaml does not have the image $1"
 }
 
-# archive FOLDER FILE: the same files make the same bytes.
+# archive DIRECTORY FILE: the same files make the same bytes.
 archive() {
   tar --create --sort=name --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --mtime="@$COMMIT_TIME" --format=posix \
     --pax-option=exthdr.name=%d/PaxHeaders/%f,delete=atime,delete=ctime --directory "$1" . | gzip --no-name >"$2"
 }
 
-# Of each program in the manager's image: what of crates.io is in it. Made from the commit's files in a folder of their own,
-# since the tool writes beside each Cargo.toml.
+# For each program in the manager's image: its crates from crates.io. Written from the commit's files in a directory of their own,
+# since the tool writes next to each Cargo.toml.
 make_sboms() {
   local root=$CACHE/bin/$SBOM_TOOL-$SBOM_TOOL_VERSION source=$WORK/source program file
   if [[ ! -x $root/bin/$SBOM_TOOL ]]; then
     say "  building $SBOM_TOOL $SBOM_TOOL_VERSION, once"
-    # Not from the project's folder: its .cargo/config.toml is for its own programs.
+    # Not from the project's directory: its .cargo/config.toml is for its own programs.
     (cd "$WORK" && CARGO_TARGET_DIR=$WORK/sbom-target cargo install --quiet --locked --root "$root" \
       --version "$SBOM_TOOL_VERSION" "$SBOM_TOOL") >&2 ||
       die "$SBOM_TOOL $SBOM_TOOL_VERSION could not be built"
@@ -112,10 +112,10 @@ make_sboms() {
       cargo cyclonedx --quiet --format json --target "$(rust_target "${RELEASE_ARCHITECTURES%% *}")" --no-build-deps --override-filename sbom) >&2 ||
       die "there is no bill of materials for $program"
     file=$NEW/$program-$VERSION.cdx.json
-    # Where it was made is nobody's business.
+    # The build machine's paths must not appear.
     sed "s|file://$source|file:///$PACKAGE|g" "$source/operators/$program/sbom.json" >"$file"
     grep -q '"bomFormat": *"CycloneDX"' "$file" || die "$file is no CycloneDX document"
-    ! grep -q "$WORK" "$file" || die "$file names a folder of this machine"
+    ! grep -q "$WORK" "$file" || die "$file names a directory of this machine"
     say "  $(basename "$file"): $(grep -c '"purl": *"pkg:cargo/' "$file") packages"
   done
 }

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# The images of a release: one index a name, with an image for each of RELEASE_ARCHITECTURES.
-# Their digests are known when they are made: what names them can be made at once, and a push changes nothing.
+# The images of a release: one index a name, with an image for each of RELEASE_ARCHITECTURES. Their digests are known when they
+# are built: what names them can be written at once, and a push changes nothing.
 
 release_images() { "$(tool ours release-images)" "$@"; }
 
@@ -12,7 +12,7 @@ release_name() {
   esac
 }
 
-# The same, or with --push-to where it goes instead.
+# The same, or the target of --push-to.
 pushed_name() {
   local name
   name=$(release_name "$1")
@@ -106,7 +106,7 @@ catalog_index() {
     mapfile -t programs < <(catalog_programs "$architecture")
     ((${#programs[@]} == 2)) || die "opm cannot be built for $architecture"
     catalog_image "$1" "$(release_name catalog)" "$WORK/catalog-$architecture.tar" "${programs[@]}" ||
-      die "opm made no cache of the catalog: $(tail -n 3 "$WORK/catalog-$architecture.tar.log")"
+      die "opm created no cache of the catalog: $(tail -n 3 "$WORK/catalog-$architecture.tar.log")"
     images+=("$architecture=$WORK/catalog-$architecture.tar")
   done
   join catalog "${images[@]}"

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Images into the registry, signatures beside them, and what belongs to GitHub.
+# Images into the registry, signatures next to them, and the release on GitHub.
 
 publish() {
   local what name digest pushed
@@ -27,7 +27,8 @@ oci_file() {
   printf '%s-%s.oci.tar' "${name%:*}" "$VERSION"
 }
 
-# By whoever runs this, and not by a key: the certificate says who, and a public log says when.
+# Signed with the identity of the user or workflow that runs this, not with a key: the certificate names it, and a public log has
+# the time.
 sign() {
   local what image program
   for what in manager bundle catalog; do

@@ -1,13 +1,13 @@
 # shellcheck shell=bash
-# What the stages of a run will need of other projects' programs and of images, made behind them in the order in which it is
-# needed. A stage that gets there first waits for what is being made, or makes it itself.
+# The programs of other projects and the images that the stages of a run will need, built in the background in the order in which
+# they are needed. A stage that gets there first waits for the current build, or builds it itself.
 
 # What operands of the suites run, by the names of scripts/images: of Debian's packages, and of Go's modules.
 DEBIAN_IMAGES=(nginx-1.25 nginx-1.26 postgres-17 postgres-15 postgres-13 postgres-15-old etcd-3.3 etcd-3.4 etcd-3.5-old)
 GO_IMAGES=(etcd-3.6 etcd-3.5 etcd-3.7 etcd-3.2)
 
 builds_in_order() {
-  # The one that is being made is ended with the rest of this process group, and no other is begun.
+  # The current build ends with the rest of this process group, and no other begins.
   trap 'exit 143' INT TERM
   if wants "${CLUSTER_STAGES[@]}" servers databases; then
     # The former keep disk and network busy, the latter the processors.
@@ -37,7 +37,7 @@ builds_in_order() {
 # What takes at least that long, in seconds, is part of the report.
 WORTH_A_RECORD=2
 
-# make_ready NAME COMMAND...: notes how it ended for stages that need made:NAME.
+# make_ready NAME COMMAND...: records the result for stages that need made:NAME.
 make_ready() {
   local name=$1 begin result=ok
   shift
@@ -53,7 +53,7 @@ make_ready() {
 
 cluster_tools() { KUBERNETES=${VERSION_OPTION[1]:-$DEFAULT_KUBERNETES} && build_cluster_tools full; }
 
-# It takes its dependencies from what the build has made.
+# It uses the dependencies that the stage build has built.
 previous_manager() { await_stage build && ensure_images manager-previous; }
 
 ensure_images() {

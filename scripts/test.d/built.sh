@@ -1,11 +1,11 @@
 # shellcheck shell=bash
-# The manager of a release that scripts/release has made: suites run the very image that is published afterwards.
+# The manager of a release that scripts/release has built: suites run the same image that is published afterward.
 
-# take_release FOLDER: sets MANAGER_IMAGE_TAR to the image of that release, and MANAGER_BINARY to the program in it.
+# take_release DIRECTORY: sets MANAGER_IMAGE_TAR to the image of that release, and MANAGER_BINARY to the program in it.
 take_release() {
   local folder=$1 commit taken=$RUN_FOLDER/release file digest
-  [[ -f $folder/SHA256SUMS ]] || die "$folder has no SHA256SUMS: scripts/release --dry-run --output $folder makes a release there"
-  (cd "$folder" && sha256sum --check --quiet --strict SHA256SUMS >&2) || die "$folder is not as it was made"
+  [[ -f $folder/SHA256SUMS ]] || die "$folder has no SHA256SUMS: scripts/release --dry-run --output $folder builds a release there"
+  (cd "$folder" && sha256sum --check --quiet --strict SHA256SUMS >&2) || die "$folder was changed after it was built"
   commit=$(git -c safe.directory="$PWD" rev-parse HEAD)
   grep -qx "commit $commit" "$folder/commit.txt" ||
     die "$folder is of another commit than these tests: $(head -n 1 "$folder/commit.txt"), and HEAD is $commit"

@@ -47,7 +47,7 @@ affected_packages() {
   sort -u <<<"$names" | while read -r name; do [[ -z $name ]] || dependents "$name"; done | sort -u
 }
 
-# dependents PACKAGE: it and the packages of this workspace that depend on it: those that cargo shows with a folder.
+# dependents PACKAGE: it and the packages of this workspace that depend on it: those that cargo shows with a directory.
 dependents() {
   cargo tree --workspace --invert "$1" --prefix none --edges normal,build,dev --format '{p}' |
     sed -nE 's/^([^ ]+) v[^ ]+ \(\/[^ ]*\).*/\1/p' | sort -u

@@ -2,7 +2,7 @@
 # Argo CD on three clusters, one an environment.
 
 ENVIRONMENTS=(dev staging production)
-# How long nothing may leave Synced and Healthy, in seconds; the part `long` looks for ten minutes.
+# How long everything must remain Synced and Healthy, in seconds; the part `long` sets ten minutes.
 SOAK=120
 
 gitops() {

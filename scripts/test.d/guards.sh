@@ -27,7 +27,7 @@ given_cluster_is_left_alone() (
   [[ $STARTED == kustomize ]] || die "the cluster that it has started is left"
 )
 
-# So it has that cluster to itself, beside another run of scripts/test with KUBECONFIG as well.
+# So it has that cluster to itself, also during another run of scripts/test with KUBECONFIG.
 manifests_take_the_lock() (
   set -e
   GIVEN_KUBECONFIG=$WORK/theirs CLUSTER_STAGES=(manifests e2e) STAGE_RESULT=([e2e]=waiting)
@@ -40,7 +40,7 @@ manifests_take_the_lock() (
   [[ -s $WORK/locks/test.lock ]] || die "the lock is not taken"
 )
 
-# scripts/release replaces a release, and no other folder.
+# scripts/release replaces a release, and no other directory.
 folder_of_others_is_left_alone() (
   set -e
   local folder=$WORK/folder said
@@ -48,7 +48,7 @@ folder_of_others_is_left_alone() (
   echo precious >"$folder/file"
   ! said=$(timeout 60 env MULTI_OPERATOR_CACHE="$WORK/cache-release" scripts/release --dry-run --output "$folder" 2>&1) || die "scripts/release takes it"
   [[ $said == *"$folder has 'file', which is of no release"* ]] || die "it says: $said"
-  [[ -s $folder/file ]] || die "the file is gone"
+  [[ -s $folder/file ]] || die "the file was deleted"
 )
 
 release_takes_the_place_of_one() (
@@ -64,11 +64,11 @@ release_takes_the_place_of_one() (
     replace_output
     [[ $(cd "$OUTPUT" && echo *) == "SHA256SUMS $content" ]] || die "it has $(cd "$OUTPUT" && echo *)"
   done
-  [[ $(echo "$OUTPUT"*) == "$OUTPUT" ]] || die "beside it there are $(echo "$OUTPUT"*)"
+  [[ $(echo "$OUTPUT"*) == "$OUTPUT" ]] || die "next to it there are $(echo "$OUTPUT"*)"
   mkdir "$NEW"
   : >"$OUTPUT/notes"
-  ! (replace_output) || die "what somebody has put there while it was built is removed"
-  [[ -e $OUTPUT/notes && -e $OUTPUT/second ]] || die "the old release is gone"
+  ! (replace_output) || die "a file that was added during the build is removed"
+  [[ -e $OUTPUT/notes && -e $OUTPUT/second ]] || die "the old release was deleted"
 )
 
 # A registry that answers neither that it has a bundle nor that it has not: nothing is pushed.
@@ -94,7 +94,7 @@ silent_registry_stops_a_release() (
     ! said=$(publish 2>&1) || die "it is published where the registry $answer"
     printf '%s\n' "$said"
   done
-  grep -q 'cannot be told. It says: unauthorized: 401' "$WORK/$NAME.said" || die "the registry's words are missing"
+  grep -q 'cannot determine whether the registry has .*: unauthorized: 401' "$WORK/$NAME.said" || die "the registry's message is missing"
   grep -q 'leads to r.example.org/p-bundle:1.0.0, which was never published' "$WORK/$NAME.said" || die "the missing bundle is not named"
   [[ $(sort -u "$WORK/registry") == 'exists r.example.org/p-bundle:1.0.0' ]] || die "the registry was asked $(cat "$WORK/registry")"
 )

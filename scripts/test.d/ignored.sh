@@ -15,12 +15,12 @@ binary_of() {
   [[ $1 == */tests/* ]] || return 0
   package=${1%%/tests/*} binary=${1#"$package"/tests/}
   package=${package##*/} binary=${binary%%/*}
-  # The end-to-end tests are the package e2e, in the folder tests.
+  # The end-to-end tests are the package e2e, in the directory tests.
   [[ $1 != tests/tests/* ]] || package=e2e
   printf '%s/%s' "$package" "${binary%.rs}"
 }
 
-# why_not FILE ATTRIBUTE: why an ignored test runs nowhere; nothing if all is well.
+# why_not FILE ATTRIBUTE: why an ignored test runs nowhere; nothing if a part runs it.
 why_not() {
   local part
   [[ $2 =~ ^\#\[ignore\ =\ \"scripts/test\ --all\ ([a-z-]+)(:\ .+)?\"\]$ ]] ||
@@ -29,7 +29,7 @@ why_not() {
   [[ " ${RUNS_IGNORED[$part]:-} " == *" $(binary_of "$1") "* ]] || printf 'the part %s does not run the ignored tests of %s' "$part" "$(binary_of "$1")"
 }
 
-# unrun FOLDER: each test below it that nothing runs, one a line; fails if there are any.
+# unrun DIRECTORY: each test below it that nothing runs, one a line; fails if there are any.
 unrun() {
   local file line text why found=0
   while IFS=: read -r file line text; do

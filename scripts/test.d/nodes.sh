@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# A cluster of several nodes: what scripts/cluster does to one of them, and what Kubernetes makes of it.
+# A cluster of several nodes: what scripts/cluster does to one of them, and how Kubernetes reacts.
 
 # Two nodes can be away at a time: tests that need the same one wait for each other.
 nodes() {

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Installs by OLM. A cluster has room for one install at a time, so half of the tests have a cluster of their own. With
-# another manager deployed, an install by OLM would stand back from what is there.
+# Installs by OLM. A cluster has room for one install at a time, so half of the tests have a cluster of their own. With another
+# manager deployed, an install by OLM would yield to it.
 
 # What the first half is; whatever else there is belongs to the second.
 FIRST_HALF=(lifecycle:: modes::)

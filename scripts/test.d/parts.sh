@@ -21,7 +21,7 @@ part_stages() {
   esac
 }
 
-# Schedules that nobody has seen yet, of each property test.
+# New random schedules, for each property test.
 schedules() {
   local folder binary name
   export PROPTEST_CASES=3000
@@ -30,8 +30,8 @@ schedules() {
   done | record schedules
 }
 
-# A manager that dies where it is told to, in the place of the one that is released; that one is back afterwards, and does
-# not know how to.
+# A manager that crashes at failpoints, in place of the released one; the released one, which has no failpoints, is restored
+# afterward.
 failpoints() {
   local status=0 released
   suite_cluster failpoints && operand_images etcd postgres && await_stage build || return
@@ -39,7 +39,7 @@ failpoints() {
   scripts/images --load "$OURS" etcd-writer >/dev/null &&
     MANAGER_BINARY='' MANAGER_PROFILE=dev MANAGER_FEATURES=failpoints deploy_manager &&
     suite failpoints --test-threads=1 || status=1
-  # Built anew: what the build stage made has been replaced by the one with failpoints.
+  # Rebuilt, because the build with failpoints has replaced that of the build stage.
   MANAGER_BINARY='' MANAGER_PROFILE=dev deploy_manager && released=$(MANAGER_BINARY='' MANAGER_PROFILE=dev manager_binary) || return 1
   ! grep -qa FAILPOINT "$released" || { say "$released has the failpoints of tests"; status=1; }
   return "$status"
@@ -52,7 +52,7 @@ long_e2e() {
 
 long_gitops() { SOAK=600 gitops; }
 
-# Outages of the API server as long as real ones; the managers are processes beside the cluster, each behind a proxy of its own.
+# Outages of the API server as long as real ones; the managers are processes next to the cluster, each behind a proxy of its own.
 outages() { suite_cluster outages && await_stage build && suite processes --ignored --test-threads=5; }
 
 # How many times sooner alerts fire than as they are shipped.
@@ -60,7 +60,7 @@ FASTER=20
 
 alerts() {
   suite_cluster alerts && operand_images etcd-3.6 postgres-15 postgres-17 && deploy_built || return
-  [[ -n $OURS ]] || { say "Prometheus runs beside the cluster's own processes: this needs one of scripts/cluster's"; return 1; }
+  [[ -n $OURS ]] || { say "Prometheus runs next to the cluster's own processes: this needs one of scripts/cluster's"; return 1; }
   scripts/monitoring up --name "$OURS" --faster "$FASTER" && eval "$(scripts/monitoring env --name "$OURS")" || return
   suite alerts --test-threads=9
   local status=$?
@@ -77,7 +77,7 @@ network_policy() {
   fi
   suite network_policy --test-threads=4
   local status=$?
-  # On a cluster that stays, everything is let through again: other suites know nothing of policies.
+  # On a cluster that stays, all connections are allowed again: other suites do not expect policies.
   kubectl delete --kustomize config/network-policy >/dev/null || return
   [[ -z $OURS ]] || scripts/network-policy down --name "$OURS" && return "$status"
 }
@@ -85,7 +85,7 @@ network_policy() {
 # Requests through a real controller of Ingresses and Gateways.
 gateways() {
   suite_cluster gateways && operand_images httpbin && deploy_built || return
-  [[ -n $OURS ]] || { say "Traefik runs beside the cluster's own processes: this needs one of scripts/cluster's"; return 1; }
+  [[ -n $OURS ]] || { say "Traefik runs next to the cluster's own processes: this needs one of scripts/cluster's"; return 1; }
   scripts/gateways up --name "$OURS" && eval "$(scripts/gateways env --name "$OURS")" || return
   suite gateways --test-threads=4
   local status=$?
@@ -106,7 +106,7 @@ declare -A PART_SUITES=([shipped]='in_cluster processes gitops olm' [long]='in_c
 declare -A PART_OPERATORS=([servers]='sample-db etcd-cluster' [databases]=none
   [failpoints]='sample-db etcd-cluster' [gateways]=my-app)
 
-# Those that run tests of operators without a cluster. What is in a folder of tests no other part reads.
+# Those that run tests of operators without a cluster. What is in a directory of tests no other part reads.
 PARTS_WITHOUT_CLUSTERS=(servers databases schedules)
 
 # part_hash PART: of what it reads.

@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # Who gets the processors when all want them.
 
-# Tasks of these groups share out what all else leaves: on Linux with autogroups (sched(7)) niceness counts within a session
-# only, and against it stand the API servers and kubelets of the clusters under test, a session each.
+# Tasks of these groups share what all others leave: on Linux with autogroups (sched(7)) niceness counts within a session only,
+# and the API servers and kubelets of the clusters under test are sessions of their own.
 GAPS=multi-operator-gaps
 
 # fill_gaps: this shell, and what it starts from now on, gives way to all others.
@@ -20,5 +20,5 @@ fill_gaps() {
   done
 }
 
-# The group of a run that is over; that of another run, which is still at work, stays.
+# The group of a run that has ended; that of another, active run stays.
 no_more_gaps() { rmdir /sys/fs/cgroup/cpu/"$GAPS" /sys/fs/cgroup/"$GAPS" 2>/dev/null || true; }

@@ -3,29 +3,29 @@
 
 FAILED=no
 
-# new_run PROGRAM:PACKAGE...: a folder for this run alone: logs, timings, and what stages hand to one another. What the machine lacks of
+# new_run PROGRAM:PACKAGE...: a directory for this run alone: logs, timings, and what stages hand to one another. What the machine lacks of
 # these programs is installed first: without certificates of authorities, Go downloads no module to build anything from.
 new_run() {
   RUN_BEGIN=$(now_ms)
   BACKGROUND=()
-  mkdir -p "$CACHE" || die "the cache $CACHE cannot be made: MULTI_OPERATOR_CACHE names another place"
+  mkdir -p "$CACHE" || die "the cache $CACHE cannot be created: set MULTI_OPERATOR_CACHE to another directory"
   require_programs "$@"
-  RUN_FOLDER=$(mktemp -d "${TMPDIR:-/tmp}/multi-operator-test.XXXXXX") || die "no folder for this run can be made in ${TMPDIR:-/tmp}"
-  # One number makes all that is random: a failure is repeated by giving it back.
+  RUN_FOLDER=$(mktemp -d "${TMPDIR:-/tmp}/multi-operator-test.XXXXXX") || die "no directory for this run can be created in ${TMPDIR:-/tmp}"
+  # One number seeds all randomness: to repeat a failure, pass it again.
   export MULTI_OPERATOR_SEED=${MULTI_OPERATOR_SEED:-$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')}
   say "seed $MULTI_OPERATOR_SEED (--seed $MULTI_OPERATOR_SEED makes randomized tests do the same again)"
   # Without it there are no results.
   (ensure_tools ours timings) || exit 1
-  # As it is now: whoever edits it meanwhile changes the next run.
+  # A copy of its present state: later edits change the next run only.
   TIMINGS_PROGRAM=$(tool ours timings)
-  # Tests that measure times hold it, on the whole machine: runs with another cache have the same processors.
+  # Tests that measure times hold it, on the complete machine: runs with another cache share its processors.
   MULTI_OPERATOR_TIMING_LOCK=$(locks)/timing.lock
   export MULTI_OPERATOR_TIMING_LOCK
   # kubectl and the tools that stages run for a second collect garbage several times in it, with memory to spare.
   export GOGC=${GOGC:-400}
 }
 
-# Programs and tests are built once, for development; what stages start is what that build makes.
+# Programs and tests are built once, as a development build; stages start programs of that build.
 prepare_rust() {
   local profile=dev
   rust_environment
@@ -38,7 +38,7 @@ prepare_rust() {
   export MULTI_OPERATOR_XTASK MANAGER_BINARY MULTI_OPERATOR_MANAGER MANAGER_PROFILE
 }
 
-# locks: the folder of the locks that all runs on this machine share, whatever their caches: where clusters have theirs. Who is
+# locks: the directory of the locks that all runs on this machine share, whatever their caches: where clusters have theirs. Who is
 # not root starts no clusters.
 locks() {
   local folder=/run/multi-operator
@@ -47,7 +47,7 @@ locks() {
 }
 
 # Clusters have fixed names, so one run at a time has them; a second one says so instead of tearing them down. What the run
-# starts does not inherit the lock, on descriptor 5: it may outlive the run. Beside a cluster that is given, the check of the
+# starts does not inherit the lock, on descriptor 5: it may outlive the run. If a cluster is given, the check of the
 # manifests has one of its own.
 alone_on_this_machine() {
   local lock own=(manifests "${CLUSTER_STAGES[@]}")
@@ -84,7 +84,7 @@ finish() {
   say "all passed"
 }
 
-# All that the stages of a failed run said stays until the next one that fails.
+# The output of all stages of a failed run stays until the next one that fails.
 keep_logs() {
   local kept=$CACHE/log/failed
   compgen -G "$RUN_FOLDER/*.log" >/dev/null || return 0

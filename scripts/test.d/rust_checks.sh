@@ -3,7 +3,7 @@
 
 component() {
   cargo "$1" --version >/dev/null 2>&1 && return
-  command -v rustup >/dev/null || die "cargo $1 is missing: install it beside cargo"
+  command -v rustup >/dev/null || die "cargo $1 is missing: install it next to cargo"
   rustup component add "$2" >&2 || die "rustup could not add $2"
 }
 
@@ -17,7 +17,8 @@ format() { component fmt rustfmt && cargo fmt --all --check; }
 build() {
   local events=$RUN_FOLDER/cargo.jsonl
   cargo build "${LOCKED[@]}" --quiet "${PACKAGES[@]}" --all-targets --message-format json-render-diagnostics >"$events" || return
-  # Events are a line each; of what they hold only the names of files and folders are free text, and ours have no quotes.
+  # Events are a line each; of their content only the names of files and directories are free text, and this project's have no
+  # quotes.
   sed -nE '/"reason":"compiler-artifact"/{
     /"profile":\{[^}]*"test":true/{
       /"executable":"/s/.*"manifest_path":"([^"]*)\/Cargo.toml".*"target":\{[^}]*"name":"([^"]*)".*"executable":"([^"]*)".*/\1 \2 \3/p
@@ -25,7 +26,7 @@ build() {
   }' "$events" >"$RUN_FOLDER/binaries"
   [[ -s $RUN_FOLDER/binaries ]] || { say "cargo named no test binary"; return 1; }
   if [[ -n ${BUILT:-} ]]; then
-    # The manager and its agent are those of the release. What tests write with is looked for beside them.
+    # The manager and its agent are those of the release. Programs that tests need are searched next to them.
     cp "$(rust_output dev)/etcd-writer" "${MANAGER_BINARY%/*}/"
   elif [[ ${RELEASE:-no} == yes ]]; then
     cargo build "${LOCKED[@]}" --quiet --release -p manager -p agent -p etcd-writer
@@ -39,7 +40,7 @@ docs() { RUSTDOCFLAGS='-D warnings -A rustdoc::private_intra_doc_links' cargo do
 
 generated() { "$MULTI_OPERATOR_XTASK" generate --check; }
 
-# run_tests NAME FOLDER BINARY OPTION...: one test binary, in its package's folder as cargo runs it. It says what it does as
+# run_tests NAME DIRECTORY BINARY OPTION...: one test binary, in its package's directory as cargo runs it. It says what it does as
 # JSON, an interface that libtest keeps for nightly compilers: the variable is set for the binary alone, after it was built.
 run_tests() {
   local name=$1 folder=$2 binary=$3
@@ -51,8 +52,8 @@ run_tests() {
 # record SUITE: a line for each test whose events come in, and its seconds for the report.
 record() { "$TIMINGS_PROGRAM" tests --suite "$1" --output "$RUN_FOLDER/tests.jsonl"; }
 
-# Suites of tests/ want a cluster and are stages of their own; its helpers have unit tests, too. Prints folder, binary, and a
-# name that no two share: of a package's own tests its folder, of others the file as well.
+# Suites of tests/ need a cluster and are stages of their own; its helpers have unit tests, too. Prints directory, binary, and a
+# name that no two share: of a package's own tests its directory, of others the file too.
 unit_binaries() {
   local folder name binary package
   while read -r folder name binary; do

@@ -6,7 +6,7 @@
 TREES=$CACHE/trees
 POSTGRES_TREES=(13 15-old 15 17)
 ETCD_TREES=(3.2 3.3 3.4 3.5-old 3.5 3.6 3.7)
-# Tests of upgrades use the trees 13, 15 and 17 at once: they run once, beside those of this tree's server.
+# Tests of upgrades use the trees 13, 15 and 17 at once: they run once, with those of this tree's server.
 WITH_UPGRADES=15
 
 servers() {
@@ -75,7 +75,7 @@ server_tests() {
 # passed_in SUITES: how many tests of these suites, as an extended regular expression, have passed.
 passed_in() { grep -cE "^\{\"suite\":\"($1)\",.*\"result\":\"ok\"" "$RUN_FOLDER/tests.jsonl" 2>/dev/null; }
 
-# all_ran SUITES SOURCE: these suites have run each ignored test of a file or folder.
+# all_ran SUITES SOURCE: these suites have run each ignored test of a file or directory.
 all_ran() {
   local passed ignored
   passed=$(passed_in "$1") ignored=$(grep -rhE '^ *#\[ignore\b' "$2" | wc -l)
@@ -91,7 +91,7 @@ server_trees() {
   say "the servers: PG_TREES=$TREES/postgres ETCD_TREE=$TREES/etcd/<version>"
 }
 
-# unpack TAR: makes a link such as postgres/15-old to the tree of an image, which is unpacked once.
+# unpack TAR: creates a link such as postgres/15-old to the tree of an image, which is unpacked once.
 unpack() {
   local tar=$1 image manifest layers layer tree new
   image=$(basename "$tar") image=${image%-*}

@@ -9,7 +9,7 @@
 # Files that no test reads.
 NO_INPUTS=(':(exclude)docs' ':(exclude)*.md' ':(exclude)benches')
 
-# The operators of which no other crate but manager, xtask and tests is made.
+# The operators that no other crate but manager, xtask and tests depends on.
 OPERATORS=(my-app sample sample-db etcd-cluster)
 
 # Modules of tests/tests/in_cluster, alone/ included, by the operator whose objects they are about, as patterns. Every other module
@@ -31,7 +31,7 @@ slice_hash() {
   { tree_hash . "${NO_INPUTS[@]}" "${excluded[@]}"; rustc --version; go version 2>/dev/null; uname -m; } | sha256sum | cut -c1-12
 }
 
-# package_operators FOLDER: the operators that a package depends on, itself included, as cargo knows it; all if cargo does not say.
+# package_operators DIRECTORY: the operators that a package depends on, itself included, as cargo knows it; all if cargo does not say.
 package_operators() {
   local operator tree
   tree=$(cd "$1" && cargo tree --prefix none --edges normal,build,dev --format '{p}') || { printf '%s\n' "${OPERATORS[@]}"; return; }

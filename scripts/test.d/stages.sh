@@ -1,7 +1,6 @@
 # shellcheck shell=bash
-# Stages: steps of scripts/check and scripts/test, each a function that runs in a subshell of its own as soon as the
-# stages that it needs have passed. What a stage prints goes to a log and is shown when it ends; one that runs alone
-# prints as it goes.
+# Stages: steps of scripts/check and scripts/test, each a function that runs in a subshell of its own as soon as the stages that
+# it needs have passed. The output of a stage goes to a log and is shown when it ends; one that runs alone prints directly.
 #
 # Stages that keep a processor busy would only slow each other down: at most JOBS of those that fill gaps, and as many of the
 # others, run at a time, the first declared first.
@@ -15,19 +14,18 @@ declare -A STAGE_FILLS_GAPS=([unit]=yes [clippy]=yes [docs]=yes [go-checks]=yes 
 STAGES=()
 is_one_of() { [[ " ${*:2} " == *" $1 "* ]]; }
 JOBS=${MULTI_OPERATOR_JOBS:-3}
-# Suites beside each other stretch each other's waits: how much of the room for suites each takes, by what it keeps running, and how
+# Concurrent suites lengthen each other's waits: how much of the room for suites each takes, by what it keeps running, and how
 # much there is; a suite says itself when it begins to take less (takes_room). Other stages take none. On two processors the databases
 # of e2e and Argo CD's three clusters would make all of it seven times as slow, and PostgreSQL would answer no probe in time.
 declare -A STAGE_ROOM=([e2e]=4 [gitops]=2 [olm]=1 [olm-2]=1)
 SUITE_ROOM=$(($(nproc) >= 4 ? 8 : 4))
-# How often the stages that are still running are named, and how often what is made behind them is looked for, in seconds.
+# How often the running stages are listed, and how often the results of background builds are checked, in seconds.
 HEARTBEAT=60
 TICK=2
 
-# stage NAME [NEED...]: declares the function NAME (hyphens as underscores). A need written as +NEED is no reason to start
-# later: the function waits for it itself, by await_stage. after:NAME only says in which order: it may fail. made:NAME is
-# made behind the stages (builds.sh): who waits for it takes no room from others. Needs that are not part of this run are
-# dropped.
+# stage NAME [NEED...]: declares the function NAME (hyphens as underscores). A need written as +NEED is no reason to start later:
+# the function waits for it itself, by await_stage. after:NAME only sets the order: it may fail. made:NAME is built in the
+# background (builds.sh): a stage that waits for it takes no room from others. Needs that are not part of this run are dropped.
 stage() {
   local name=$1 need needs='' awaited='' after=''
   shift
@@ -51,7 +49,7 @@ await_stage() {
   grep -qs "^{\"name\":\"$1\",.*\"result\":\"\(ok\|unchanged\)\"" "$RUN_FOLDER/stages.jsonl" || { say "$1 has not passed"; return 1; }
 }
 
-# background COMMAND...: runs beside the stages until it ends or they have; its process group is its own.
+# background COMMAND...: runs while the stages do, until it ends or they have ended; its process group is its own.
 background() {
   set -m
   "$@" </dev/null >>"$RUN_FOLDER/background.log" 2>&1 5>&- &
@@ -85,8 +83,8 @@ run_stages() {
   return "$failed"
 }
 
-# end_lost: ends stages that `wait -n` knows no more. Bash forgets the job of a process that a signal killed while it was not
-# waiting, and only `wait PID` still tells its status: without this, a run would wait for that stage for ever.
+# end_lost: ends stages that `wait -n` does not know any more. Bash forgets the job of a process that a signal killed while it was
+# not waiting, and only `wait PID` still returns its status: without this, a run would wait for that stage for ever.
 end_lost() {
   local name status
   for name in "${!STAGE_PID[@]}"; do
@@ -145,12 +143,12 @@ room_of() {
   [[ ! -s $RUN_FOLDER/$1.room ]] || RESULT=$(<"$RUN_FOLDER/$1.room")
 }
 
-# look_up NEED: its result, as RESULT. What the builder has not made when it exits has failed.
+# look_up NEED: its result, as RESULT. What is not built when the builder exits has failed.
 look_up() {
   local made=$RUN_FOLDER/made/${1#made:}
   RESULT=${STAGE_RESULT[$1]:-}
   [[ $1 == made:* ]] || return 0
-  # In this order: a builder that exits has noted all that it made.
+  # In this order: a builder that exits has recorded all that it built.
   kill -0 "${BACKGROUND[0]:-0}" 2>/dev/null || RESULT=FAILED
   [[ ! -s $made ]] || RESULT=$(<"$made")
 }

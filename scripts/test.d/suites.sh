@@ -3,7 +3,7 @@
 
 STARTED=()
 
-# suite_cluster NAME OPTION...: the cluster of KUBECONFIG if that is set, else a new one of ours.
+# suite_cluster NAME OPTION...: the cluster of KUBECONFIG if that is set, else a new local one.
 suite_cluster() {
   if [[ -n $GIVEN_KUBECONFIG ]]; then
     use_cluster "$1"
@@ -29,7 +29,7 @@ take_down() {
   for name in "${STARTED[@]}"; do scripts/cluster down --name "$name"; done
 }
 
-# operand_images IMAGE...: into the cluster, if it is one of ours, by the names of scripts/images.
+# operand_images IMAGE...: into the cluster, if it is a local one, by the names of scripts/images.
 operand_images() {
   if [[ -n $OURS ]]; then
     scripts/images --load "$OURS" nginx "$@" >/dev/null

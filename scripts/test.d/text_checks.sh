@@ -47,7 +47,7 @@ project_names() {
   return "$missing"
 }
 
-# Words, names of the project, and the terms that docs/style.md replaces by those of Kubernetes.
+# Spelling, the project's names, and the terms that docs/style.md replaces by those of Kubernetes.
 spelling() {
   require_programs codespell:codespell
   project_names || return

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Builds in the background stand still while a test measures times. MULTI_OPERATOR_TIMING_LOCK names the file that such a
-# test locks (tests/src/timing.rs).
+# Background builds pause while a test measures times. MULTI_OPERATOR_TIMING_LOCK names the file that such a test locks
+# (tests/src/timing.rs).
 
 # pause_builds PGID...: stops these process groups while a test holds the lock, lets them go on when it is free again, and
 # returns when all of them have ended. Run it in the background and end it with SIGTERM: however it ends, the groups go on.

@@ -60,7 +60,7 @@ is_marked() {
   say "-- $1: unchanged since it passed here on $(date -r "$mark" '+%Y-%m-%d %H:%M'), inputs $2: not run (--again runs it)"
 }
 
-# mark_of NAME HASH: a file. Names may be of several words.
+# mark_of NAME HASH: a file. Names may contain blanks.
 mark_of() { printf '%s/passed/%s/%s' "$CACHE" "${1//[ \/]/-}" "$2"; }
 
 # remember_passing NAME HASH: with the hash from before it ran, as files may have been edited meanwhile.

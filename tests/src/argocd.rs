@@ -18,14 +18,14 @@ mod turns;
 
 pub use git::Git;
 pub use recorder::{Recorder, Seen};
-pub use turns::{everything, one_environment, only_look};
+pub use turns::{everything, one_environment, read_only};
 
 /// Where Argo CD's own objects are.
 const NAMESPACE: &str = "argocd";
 /// Our ApplicationSet.
 const SET: &str = "multi-operator";
 /// How long a step may take: a busy machine with two cores runs three clusters.
-pub const PATIENCE: Duration = Duration::from_secs(300);
+pub const SYNC_TIMEOUT: Duration = Duration::from_secs(300);
 /// In the order in which a change reaches them.
 pub const APPLICATIONS: [&str; 8] = [
     "dev-operator",
@@ -117,25 +117,25 @@ pub async fn is_there() -> bool {
     !kubectl(&get).await.ok().trim().is_empty()
 }
 
-/// Applies kustomize/argocd as somebody with a repository of their own does: by a kustomization around it.
-pub async fn apply_ours() {
+/// Applies kustomize/argocd as a user with another repository does: by a kustomization around it.
+pub async fn apply_repository() {
     let work = Scratch::new("argocd");
-    let ours = std::fs::canonicalize(Path::new(env!("CARGO_MANIFEST_DIR")).join("../kustomize/argocd"));
+    let repository = std::fs::canonicalize(Path::new(env!("CARGO_MANIFEST_DIR")).join("../kustomize/argocd"));
     let up = "../".repeat(work.0.components().count() - 1);
-    let ours =
-        format!("{up}{}", ours.expect("kustomize/argocd is there").display().to_string().trim_start_matches('/'));
+    let repository =
+        format!("{up}{}", repository.expect("kustomize/argocd is there").display().to_string().trim_start_matches('/'));
     let url = format!("file://{}", variable("GIT"));
     let kustomization = format!(
         "apiVersion: kustomize.config.k8s.io/v1beta1\n\
          kind: Kustomization\n\
-         resources: [{ours}/projects, {ours}/applicationsets]\n\
+         resources: [{repository}/projects, {repository}/applicationsets]\n\
          patches:\n\
          - target: {{kind: AppProject}}\n  patch: |-\n    - {{op: replace, path: /spec/sourceRepos/0, value: '{url}'}}\n\
          - target: {{kind: ApplicationSet}}\n  patch: |-\n    - {{op: replace, path: /spec/template/spec/source/repoURL, value: '{url}'}}\n"
     );
     std::fs::write(work.0.join("kustomization.yaml"), kustomization).expect("a file can be written");
-    let folder = work.0.to_str().expect("the path is text");
-    drop(kubectl(&["apply", "--server-side", "--force-conflicts", "--kustomize", folder]).await.ok());
+    let directory = work.0.to_str().expect("the path is text");
+    drop(kubectl(&["apply", "--server-side", "--force-conflicts", "--kustomize", directory]).await.ok());
 }
 
 /// Merges this into our ApplicationSet.
@@ -145,7 +145,7 @@ pub async fn patch_set(patch: &Value) {
     drop(kubectl(&line).await.ok());
 }
 
-/// Takes an Application out of our ApplicationSet, which then deletes it; [`apply_ours`] puts it back.
+/// Takes an Application out of our ApplicationSet, which then deletes it; [`apply_repository`] puts it back.
 pub async fn take_out(environment: &str, layer: &str) {
     let mut set = read("applicationset", SET).await.expect("the ApplicationSet is there");
     let list = &mut set["spec"]["generators"][0]["matrix"]["generators"][0]["list"]["elements"];
@@ -192,13 +192,13 @@ pub async fn refresh(name: &str, hard: bool) {
     drop(kubectl(&line).await.ok());
 }
 
-/// Compares these anew, and waits until that is done.
+/// Refreshes these Applications, and waits until Argo CD has compared them again.
 pub async fn compared(names: &[&str]) {
     let before = applications().await;
     for name in names {
         refresh(name, true).await;
     }
-    wait_until("Argo CD to compare", PATIENCE, || async {
+    wait_until("Argo CD to compare", SYNC_TIMEOUT, || async {
         let now = applications().await;
         let old = names.iter().find(|name| {
             let at = |of: &BTreeMap<String, Value>| of.get(**name).map(|app| app["status"]["reconciledAt"].clone());
@@ -210,12 +210,12 @@ pub async fn compared(names: &[&str]) {
 }
 
 /// Waits until these are Synced and Healthy, at this revision if one is given.
-pub async fn are_well(names: &[&str], revision: Option<&str>) {
-    are_well_within(names, revision, PATIENCE).await;
+pub async fn are_healthy(names: &[&str], revision: Option<&str>) {
+    are_healthy_within(names, revision, SYNC_TIMEOUT).await;
 }
 
-/// The same, with a patience of its own.
-pub async fn are_well_within(names: &[&str], revision: Option<&str>, patience: Duration) {
+/// The same, with another time limit.
+pub async fn are_healthy_within(names: &[&str], revision: Option<&str>, patience: Duration) {
     wait_until(&format!("{names:?} to be Synced and Healthy"), patience, || async {
         let now = applications().await;
         let ill = names.iter().find_map(|name| {
@@ -223,17 +223,17 @@ pub async fn are_well_within(names: &[&str], revision: Option<&str>, patience: D
             let (sync, health) = (&app["status"]["sync"], &app["status"]["health"]["status"]);
             let there = revision.is_none_or(|revision| sync["revision"] == revision);
             let idle = app["operation"].is_null() && app["status"]["operationState"]["phase"] != "Running";
-            let well = sync["status"] == "Synced" && health == "Healthy" && there && idle;
-            (!well).then(|| format!("{name}: {sync} {health}; {}", trouble(app)))
+            let healthy_now = sync["status"] == "Synced" && health == "Healthy" && there && idle;
+            (!healthy_now).then(|| format!("{name}: {sync} {health}; {}", not_ready(app)))
         });
         ill.map_or(Ok(()), Err)
     })
     .await;
 }
 
-/// What of an Application is not as it should be, in words.
+/// What differs from Synced and Healthy in an Application, as text.
 #[must_use]
-pub fn trouble(app: &Value) -> String {
+pub fn not_ready(app: &Value) -> String {
     let ill = resources(app)
         .iter()
         .filter(|one| one["status"] != "Synced" || (!one["health"].is_null() && one["health"]["status"] != "Healthy"));
@@ -271,7 +271,7 @@ pub async fn configure(key: &str, value: Option<&str>) {
 /// Deletes an Application and leaves all that it has synced, as `argocd app delete --cascade=false` does.
 pub async fn release(name: &str) {
     drop(argocd(&["app", "delete", name, "--cascade=false", "--yes"]).await.ok());
-    wait_until(&format!("{name} to be gone"), PATIENCE, || async {
+    wait_until(&format!("{name} to be deleted"), SYNC_TIMEOUT, || async {
         if read("application", name).await.is_none() { Ok(()) } else { Err("it is there".to_owned()) }
     })
     .await;
@@ -283,16 +283,16 @@ pub fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// A folder of one's own, gone when dropped.
+/// A temporary directory, removed when dropped.
 pub(crate) struct Scratch(pub(crate) PathBuf);
 
 impl Scratch {
     pub(crate) fn new(purpose: &str) -> Self {
         static MADE: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
         let number = MADE.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        let folder = std::env::temp_dir().join(format!("e2e-{purpose}-{}-{number}", std::process::id()));
-        std::fs::create_dir_all(&folder).expect("a folder can be made");
-        Self(std::fs::canonicalize(folder).expect("it is there"))
+        let directory = std::env::temp_dir().join(format!("e2e-{purpose}-{}-{number}", std::process::id()));
+        std::fs::create_dir_all(&directory).expect("a directory can be created");
+        Self(std::fs::canonicalize(directory).expect("it is there"))
     }
 }
 

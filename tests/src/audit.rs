@@ -1,7 +1,7 @@
-//! What the API server itself says was asked of it: its audit log, for one user.
+//! The API server's record of the requests of one user: its audit log.
 //!
-//! The log is a file of JSON lines at metadata level, named by `MULTI_OPERATOR_AUDIT_LOG` (`scripts/cluster env`). Each
-//! manager of these tests has a service account of its own, so the user name tells them apart.
+//! The log is a file of JSON lines at metadata level, named by `MULTI_OPERATOR_AUDIT_LOG` (`scripts/cluster env`). Each manager
+//! of these tests has a service account of its own, so the user name identifies it.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -36,9 +36,10 @@ pub struct Entry {
     pub complete: bool,
     /// Who sent it.
     pub user: String,
-    /// Whether that user had the right; refused it may have been all the same, in a namespace that is going for example.
+    /// Whether that user had the permission. The request may have been rejected all the same, for example in a terminating
+    /// namespace.
     pub allowed: bool,
-    /// What was asked.
+    /// The request.
     pub call: Call,
 }
 
@@ -102,7 +103,7 @@ impl Audit {
     /// The same log and user, from now on.
     ///
     /// # Errors
-    /// If the file is gone.
+    /// If the file does not exist any more.
     pub fn mark(&self) -> std::io::Result<Self> {
         let from = std::fs::metadata(&self.path)?.len();
         Ok(Self { from, since: Timestamp::now(), ..self.clone() })
@@ -196,7 +197,7 @@ impl From<Line> for Entry {
 mod tests {
     use super::*;
 
-    /// What was asked for before a mark may be logged after it.
+    /// A request from before a mark may be logged after it.
     #[test]
     fn requests_count_from_the_moment_of_the_mark() {
         let path = std::env::temp_dir().join(format!("audit-{}", std::process::id()));
@@ -233,7 +234,7 @@ mod tests {
         let all = "/api/v1/pods";
         assert!(
             !of(&[before.clone(), entry("1", false, all), entry("2", true, all)]),
-            "OLM copies no right to all namespaces"
+            "OLM copies no permission to all namespaces"
         );
         let one = "/api/v1/namespaces/a/pods/one";
         assert!(!of(&[before, entry("1", false, one), entry("2", true, one)]));

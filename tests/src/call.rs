@@ -1,4 +1,4 @@
-//! One request to the API server, in Kubernetes' words: what audit logs and proxies have in common.
+//! One request to the API server, in the terms of Kubernetes: what audit logs and proxies have in common.
 
 use std::time::Instant;
 
@@ -15,7 +15,7 @@ pub struct Call {
     pub subresource: String,
     /// Empty for all.
     pub namespace: String,
-    /// Empty for collections. Of what is created, its own, as far as that is told.
+    /// Empty for collections. For a create, the name in the body, if the source shows it.
     pub name: String,
     /// Path and query as sent.
     pub uri: String,
@@ -78,7 +78,7 @@ impl Call {
         self.resource == "leases"
     }
 
-    /// Whether it changes objects that people look at: Leases, Events and reviews are no such objects.
+    /// Whether it changes objects of interest: Leases, Events and reviews do not count.
     #[must_use]
     pub fn is_write(&self) -> bool {
         let writes = matches!(self.verb.as_str(), "create" | "update" | "patch" | "delete" | "deletecollection");

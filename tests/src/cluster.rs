@@ -21,8 +21,8 @@ pub const MANAGER: &str = "multi-operator-manager";
 /// The manager as the API server calls it.
 pub const MANAGER_USER: &str = "system:serviceaccount:multi-operator-system:multi-operator-manager";
 
-/// A client of the cluster that `KUBECONFIG` names. Each test makes its own, since a client lives on the runtime of the
-/// test that made it.
+/// A client of the cluster that `KUBECONFIG` names. Each test creates its own, since a client belongs to the runtime of the test
+/// that created it.
 ///
 /// # Panics
 /// Without a cluster: no test may pass without one.
@@ -41,7 +41,7 @@ pub async fn client() -> Client {
 /// Tests that share the cluster, against one that needs it alone.
 static CLUSTER: RwLock<()> = RwLock::const_new(());
 
-/// Held by every test while others may run beside it.
+/// Held by every test while others may run at the same time.
 pub type Shared = RwLockReadGuard<'static, ()>;
 /// Held by a test that measures times, or stops the manager.
 pub type Alone = RwLockWriteGuard<'static, ()>;
@@ -59,7 +59,7 @@ pub async fn alone() -> Alone {
 /// Makes sure, once for all tests of a binary, that the manager is deployed and ready.
 ///
 /// # Panics
-/// If it is not, and cannot be made so.
+/// If it is not deployed, or does not become ready.
 pub async fn manager_is_ready(client: &Client) {
     static READY: OnceCell<()> = OnceCell::const_new();
     READY
@@ -112,9 +112,9 @@ pub async fn scale_manager(client: &Client, replicas: i32) {
         let status = live.status.unwrap_or_default();
         let seen = status.observed_generation >= live.metadata.generation;
         let counts = [status.replicas, status.ready_replicas, status.updated_replicas].map(|n| n.unwrap_or(0));
-        // A pod that is going still acts, and still holds the Lease.
-        let leaving = status.terminating_replicas.unwrap_or(0);
-        if seen && counts == [replicas; 3] && leaving == 0 { Ok(()) } else { Err(format!("{status:?}")) }
+        // A terminating pod still acts, and still holds the Lease.
+        let terminating = status.terminating_replicas.unwrap_or(0);
+        if seen && counts == [replicas; 3] && terminating == 0 { Ok(()) } else { Err(format!("{status:?}")) }
     })
     .await;
 }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::namespace::Namespace;
 
-/// Takes all of an object's status away by `kubectl replace --subresource=status`; `false` if the object is gone, or somebody
+/// Removes an object's status by `kubectl replace --subresource=status`; `false` if the object is deleted, or another client
 /// wrote to it meanwhile.
 ///
 /// # Panics

@@ -12,18 +12,18 @@ use tokio::sync::Semaphore;
 
 use crate::kubectl::Answer;
 use crate::namespace::Namespace;
-use crate::objects::Ours;
+use crate::objects::ManagedKind;
 use crate::recording::Recording;
 
 mod acts;
-mod vandal;
+mod volume;
 mod writer;
 
 pub use acts::Acts;
-pub use vandal::act_on_volume;
+pub use volume::run_on_volume;
 pub use writer::{Verdict, Writer};
 
-/// The archived operator's example of a cluster, as it stands there.
+/// The archived operator's example of a cluster, verbatim.
 pub const OLD_EXAMPLE: &str = r#"apiVersion: "etcd.database.coreos.com/v1beta2"
 kind: "EtcdCluster"
 metadata:
@@ -37,7 +37,7 @@ spec:
   version: "3.2.13"
 "#;
 
-impl Ours for EtcdCluster {
+impl ManagedKind for EtcdCluster {
     fn contract(&self) -> Option<&Contract> {
         self.status.as_ref().map(|status| &status.contract)
     }
@@ -48,10 +48,10 @@ impl Ours for EtcdCluster {
 const AT_A_TIME: usize = 4;
 static TURNS: Semaphore = Semaphore::const_new(AT_A_TIME);
 
-/// A namespace in which pods must be restricted: those of members are, whatever becomes of them.
+/// A namespace that enforces restricted pods: the operator's pods are always restricted.
 ///
 /// # Panics
-/// Never: nobody closes the semaphore.
+/// Never: the semaphore is never closed.
 pub async fn namespace(purpose: &str) -> Namespace {
     let turn = TURNS.acquire().await.expect("turns are never closed");
     let restricted = [("pod-security.kubernetes.io/enforce", "restricted")];
@@ -71,16 +71,16 @@ pub fn status(cluster: &EtcdCluster) -> Option<&EtcdClusterStatus> {
     cluster.status.as_ref().filter(|status| Some(status.contract.observed_generation) == cluster.metadata.generation)
 }
 
-/// The version that the spec asks for, without its `v`.
-fn asked(cluster: &EtcdCluster) -> &str {
+/// The version in the spec, without its `v`.
+fn desired_version(cluster: &EtcdCluster) -> &str {
     cluster.spec.version.as_deref().unwrap_or(api::etcd_cluster::DEFAULT_VERSION).trim_start_matches('v')
 }
 
-/// Whether it is done with so many voters, all of them well and of the version asked for.
+/// Whether it has converged with this number of voters, all healthy and of the desired version.
 #[must_use]
-pub fn stands(cluster: &EtcdCluster, members: usize) -> bool {
+pub fn runs(cluster: &EtcdCluster, members: usize) -> bool {
     let Some(status) = status(cluster).filter(|_| cluster.is_ready()) else { return false };
-    let version = Some(asked(cluster).to_owned());
+    let version = Some(desired_version(cluster).to_owned());
     let votes = |role| matches!(role, MemberRole::Leader | MemberRole::Follower);
     let leaders = status.member_statuses.iter().filter(|member| member.role == MemberRole::Leader).count();
     status.ready == Some(format!("{members}/{members}"))
@@ -92,7 +92,7 @@ pub fn stands(cluster: &EtcdCluster, members: usize) -> bool {
         && status.current_version == version
 }
 
-/// Each member's id by its name, as the status tells.
+/// Each member's ID by its name, from the status.
 #[must_use]
 pub fn ids(cluster: &EtcdCluster) -> BTreeMap<String, String> {
     let statuses = cluster.status.iter().flat_map(|status| &status.member_statuses);
@@ -150,14 +150,12 @@ impl<'a> Etcd<'a> {
     }
 
     /// Waits until it is done with so many voters.
-    pub async fn stands(&self, members: usize) -> EtcdCluster {
-        self.until(&format!("{members} members that are all well"), |cluster| {
-            stands(cluster, members).then(|| cluster.clone())
-        })
-        .await
+    pub async fn runs(&self, members: usize) -> EtcdCluster {
+        self.until(&format!("{members} healthy members"), |cluster| runs(cluster, members).then(|| cluster.clone()))
+            .await
     }
 
-    /// Waits until `judge` finds what it looks for.
+    /// Waits until `judge` returns a value.
     pub async fn until<T>(&self, what: &str, mut judge: impl FnMut(&EtcdCluster) -> Option<T>) -> T {
         self.ns.until::<EtcdCluster, T>(self.name, what, |seen| judge(seen?)).await
     }
@@ -171,11 +169,11 @@ impl<'a> Etcd<'a> {
         .await
     }
 
-    /// Waits until Ready is not True and its message has all these words; returns the condition.
-    pub async fn complains(&self, words: &[&str]) -> Condition {
-        self.until(&format!("Ready to speak of {words:?}"), |cluster| {
+    /// Waits until Ready is not True and its message has all these parts; returns the condition.
+    pub async fn reports(&self, parts: &[&str]) -> Condition {
+        self.until(&format!("Ready to speak of {parts:?}"), |cluster| {
             let ready = cluster.condition("Ready").filter(|ready| ready.status != ConditionStatus::True)?;
-            words.iter().all(|word| ready.message.contains(word)).then(|| ready.clone())
+            parts.iter().all(|part| ready.message.contains(part)).then(|| ready.clone())
         })
         .await
     }
@@ -200,13 +198,13 @@ impl<'a> Etcd<'a> {
         self.pods().await.into_iter().map(|(name, pod)| (name, pod.uid())).collect()
     }
 
-    /// Its claims, by name.
+    /// Its PVCs, by name.
     pub async fn claims(&self) -> BTreeMap<String, PersistentVolumeClaim> {
         let claims = self.ns.api::<PersistentVolumeClaim>().list(&self.of_members()).await;
         claims.expect("claims can be listed").items.into_iter().map(|claim| (claim.name_any(), claim)).collect()
     }
 
-    /// The uids of its claims, by name.
+    /// The UIDs of its PVCs, by name.
     pub async fn claim_uids(&self) -> BTreeMap<String, Option<String>> {
         self.claims().await.into_iter().map(|(name, claim)| (name, claim.uid())).collect()
     }
@@ -231,8 +229,8 @@ impl<'a> Etcd<'a> {
         let events = self.ns.api::<Event>().list(&ListParams::default().fields(&of_it)).await;
         let mut events = events.expect("events can be listed").items;
         events.sort_by_key(|event| event.metadata.creation_timestamp.clone());
-        let told = |event: Event| (event.reason.unwrap_or_default(), event.message.unwrap_or_default());
-        events.into_iter().map(told).collect()
+        let reported = |event: Event| (event.reason.unwrap_or_default(), event.message.unwrap_or_default());
+        events.into_iter().map(reported).collect()
     }
 
     /// Waits for an Event of that reason; returns its message.

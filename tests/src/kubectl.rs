@@ -56,8 +56,8 @@ pub async fn kubectl_with<A: AsRef<OsStr>>(input: &str, arguments: &[A]) -> Answ
 
 /// Runs a kubectl command that waits by itself (`wait`, `delete`, `rollout status`), for at most so much normal time.
 pub async fn kubectl_within<A: AsRef<OsStr>>(limit: Duration, arguments: &[A]) -> Answer {
-    let (limit_of_its_own, words) = (format!("--timeout={}s", longest(limit).as_secs()), arguments.iter());
-    let arguments: Vec<&OsStr> = words.map(AsRef::as_ref).chain([limit_of_its_own.as_ref()]).collect();
+    let (limit_of_its_own, parts) = (format!("--timeout={}s", longest(limit).as_secs()), arguments.iter());
+    let arguments: Vec<&OsStr> = parts.map(AsRef::as_ref).chain([limit_of_its_own.as_ref()]).collect();
     timeout(limit, kubectl(&arguments)).await.unwrap_or_else(|late| Answer {
         line: command_line("kubectl", &arguments),
         success: false,
@@ -67,8 +67,8 @@ pub async fn kubectl_within<A: AsRef<OsStr>>(limit: Duration, arguments: &[A]) -
 }
 
 fn command_line<A: AsRef<OsStr>>(program: &str, arguments: &[A]) -> String {
-    let words = arguments.iter().map(|argument| argument.as_ref().to_string_lossy().into_owned());
-    std::iter::once(program.to_owned()).chain(words).collect::<Vec<_>>().join(" ")
+    let parts = arguments.iter().map(|argument| argument.as_ref().to_string_lossy().into_owned());
+    std::iter::once(program.to_owned()).chain(parts).collect::<Vec<_>>().join(" ")
 }
 
 /// Runs a program with that on its standard input.

@@ -1,6 +1,6 @@
 //! Helpers of the end-to-end tests, which run on a real cluster: that of `KUBECONFIG`.
 //!
-//! A test makes a [`namespace::Namespace`] of its own, acts in it as a user would, and waits by watching.
+//! A test creates a [`namespace::Namespace`] of its own, acts in it as a user would, and waits by watching.
 
 pub mod argocd;
 pub mod audit;

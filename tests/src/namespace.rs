@@ -18,7 +18,7 @@ use crate::cluster::{self, Alone, Shared};
 use crate::kubectl::{Answer, kubectl_with};
 use crate::patience::Late;
 use crate::recording::Recording;
-use crate::wait::{InVain, PATIENCE, found, try_wait};
+use crate::wait::{DEFAULT_TIMEOUT, InVain, found, try_wait};
 
 /// A namespace of its own for one test; deleted when dropped.
 pub struct Namespace {
@@ -40,17 +40,17 @@ enum Turn {
 }
 
 impl Namespace {
-    /// Makes one, with the manager ready to serve it.
+    /// Creates one, once the manager is ready.
     pub async fn new(purpose: &str) -> Self {
         Self::labelled(purpose, &[]).await
     }
 
-    /// Makes one with these labels.
+    /// Creates one with these labels.
     pub async fn labelled(purpose: &str, labels: &[(&str, &str)]) -> Self {
         Self::with_turn(purpose, labels, Turn::Shared(cluster::shared().await)).await
     }
 
-    /// Makes one while no other test runs: for times that are measured.
+    /// Creates one while no other test runs: for measurements of time.
     pub async fn alone(purpose: &str) -> Self {
         Self::with_turn(purpose, &[], Turn::Alone(cluster::alone().await)).await
     }
@@ -62,14 +62,14 @@ impl Namespace {
         self.turn = Turn::Alone(cluster::alone().await);
     }
 
-    /// Makes one on a cluster that need not have the manager: for tests of the cluster itself.
+    /// Creates one on a cluster that need not have the manager: for tests of the cluster itself.
     pub async fn without_manager(purpose: &str) -> Self {
         Self::with_client(cluster::client().await, purpose, &[], Turn::Shared(cluster::shared().await)).await
     }
 
-    /// Makes another one for the same test, with these labels. This one has the turn of both, so it has to outlive the other:
-    /// a test that waited for a second turn could wait for a test that waits for its first one to end.
-    pub async fn beside(&self, purpose: &str, labels: &[(&str, &str)]) -> Self {
+    /// Creates another one for the same test, with these labels. This one holds the turn for both, so it has to outlive the
+    /// other: a test that waited for a second turn could wait for a test that waits for the end of the first.
+    pub async fn another(&self, purpose: &str, labels: &[(&str, &str)]) -> Self {
         Self::with_client(self.client.clone(), purpose, labels, Turn::Elsewhere).await
     }
 
@@ -80,7 +80,7 @@ impl Namespace {
     }
 
     async fn with_client(client: Client, purpose: &str, labels: &[(&str, &str)], turn: Turn) -> Self {
-        // Two that are made in the same microsecond differ by how many were made before.
+        // A counter tells namespaces apart that are created in the same microsecond.
         static MADE: AtomicU64 = AtomicU64::new(0);
         let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("it is after 1970").as_micros();
         let number = since + u128::from(MADE.fetch_add(1, Ordering::Relaxed));
@@ -89,8 +89,8 @@ impl Namespace {
         namespace.metadata.name = Some(name.clone());
         namespace.metadata.labels =
             Some(labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect());
-        let made = Api::all(client.clone()).create(&PostParams::default(), &namespace).await;
-        made.unwrap_or_else(|error| panic!("the namespace {name} cannot be made: {error}"));
+        let created = Api::all(client.clone()).create(&PostParams::default(), &namespace).await;
+        created.unwrap_or_else(|error| panic!("the namespace {name} cannot be created: {error}"));
         Self { name, client, turn, held: None }
     }
 
@@ -136,16 +136,16 @@ impl Namespace {
         drop(self.kubectl(&["patch", object, "--type=merge", "--patch", &patch.to_string()]).await.ok());
     }
 
-    /// Watches an object until `judge` finds what it looks for.
+    /// Watches an object until `judge` returns a value.
     ///
     /// # Panics
-    /// When the time is up, with all there is to know.
+    /// When the time is up, with everything known about the object.
     pub async fn until<K, T>(&self, name: &str, what: &str, judge: impl FnMut(Option<&K>) -> Option<T>) -> T
     where
         K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
         K: Clone + Debug + Serialize + DeserializeOwned,
     {
-        self.until_within(PATIENCE, name, what, judge).await
+        self.until_within(DEFAULT_TIMEOUT, name, what, judge).await
     }
 
     /// The same, for what takes longer: so much normal time at most.
@@ -172,27 +172,27 @@ impl Namespace {
         }
     }
 
-    /// Asks until the answer is `Ok`; an `Err` says what is still missing.
+    /// Calls `ask` until it returns `Ok`; an `Err` says what is still missing.
     ///
     /// # Panics
-    /// When the time is up, with all there is to know.
+    /// When the time is up, with everything known about the namespace.
     pub async fn eventually<T, F>(&self, what: &str, ask: impl FnMut() -> F) -> T
     where
         F: Future<Output = Result<T, String>>,
     {
-        match try_wait(PATIENCE, ask).await {
+        match try_wait(DEFAULT_TIMEOUT, ask).await {
             Ok(found) => found,
             Err(InVain { late, last }) => self.give_up(what, late, &last).await,
         }
     }
 
     /// Waits until an object is absent.
-    pub async fn until_gone<K>(&self, name: &str)
+    pub async fn until_deleted<K>(&self, name: &str)
     where
         K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
         K: Clone + Debug + Serialize + DeserializeOwned,
     {
-        let what = format!("the {} {name} to be gone", K::kind(&()));
+        let what = format!("the {} {name} to be deleted", K::kind(&()));
         self.until::<K, ()>(name, &what, |seen| seen.is_none().then_some(())).await;
     }
 
@@ -229,7 +229,7 @@ impl Namespace {
     /// What a pod answers on one of its ports, through the API server.
     ///
     /// # Errors
-    /// In words.
+    /// A message.
     pub async fn proxied(&self, pod: &str, port: u16, path: &str) -> Result<String, String> {
         let url = format!("/api/v1/namespaces/{}/pods/{pod}:{port}/proxy/{path}", self.name);
         let request = http::Request::get(&url).body(Vec::new()).map_err(|error| error.to_string())?;

@@ -1,13 +1,13 @@
-//! What tests ask objects.
+//! What tests read from objects.
 
-use api::my_app::{MyApp, MyAppStatus, Phase};
+use api::my_app::{MyApp, MyAppPhase, MyAppStatus};
 use api::sample::Sample;
 use api::{Condition, Contract};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Container, Pod};
 
-/// A kind of ours.
-pub trait Ours: kube::ResourceExt {
+/// A kind that this project's operators reconcile.
+pub trait ManagedKind: kube::ResourceExt {
     /// The shared part of its status.
     fn contract(&self) -> Option<&Contract>;
 
@@ -25,19 +25,19 @@ pub trait Ours: kube::ResourceExt {
     }
 
     /// Reason and message of Ready, if it is not True.
-    fn trouble(&self) -> Option<(&str, &str)> {
+    fn not_ready(&self) -> Option<(&str, &str)> {
         let ready = self.condition("Ready").filter(|ready| ready.status != api::ConditionStatus::True)?;
         Some((&ready.reason, &ready.message))
     }
 }
 
-impl Ours for MyApp {
+impl ManagedKind for MyApp {
     fn contract(&self) -> Option<&Contract> {
         self.status.as_ref().map(|status| &status.contract)
     }
 }
 
-impl Ours for Sample {
+impl ManagedKind for Sample {
     fn contract(&self) -> Option<&Contract> {
         self.status.as_ref().map(|status| &status.contract)
     }
@@ -51,7 +51,7 @@ pub fn status(app: &MyApp) -> Option<&MyAppStatus> {
 
 /// The phase, if it speaks of the present generation.
 #[must_use]
-pub fn phase(app: &MyApp) -> Option<Phase> {
+pub fn phase(app: &MyApp) -> Option<MyAppPhase> {
     status(app)?.phase
 }
 
@@ -59,7 +59,7 @@ pub fn phase(app: &MyApp) -> Option<Phase> {
 #[must_use]
 pub fn runs(app: &MyApp, pods: i32) -> bool {
     let counts = |status: &MyAppStatus| [status.replicas, status.ready_replicas, status.updated_replicas] == [pods; 3];
-    app.is_ready() && phase(app) == Some(Phase::Running) && status(app).is_some_and(counts)
+    app.is_ready() && phase(app) == Some(MyAppPhase::Running) && status(app).is_some_and(counts)
 }
 
 /// The container of the Deployment's pods.
@@ -78,13 +78,13 @@ pub fn image(deployment: &Deployment) -> &str {
     container(deployment).image.as_deref().unwrap_or_default()
 }
 
-/// The number of pods that the Deployment asks for.
+/// The number of pods in the Deployment's spec.
 #[must_use]
 pub fn replicas(deployment: &Deployment) -> Option<i32> {
     deployment.spec.as_ref()?.replicas
 }
 
-/// Whether the pod is ready and stays.
+/// Whether the pod is ready and not terminating.
 #[must_use]
 pub fn serves(pod: &Pod) -> bool {
     let conditions = pod.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();

@@ -1,7 +1,7 @@
-//! An install by the Operator Lifecycle Manager, as a person with kubectl makes, sees and removes it.
+//! An install by the Operator Lifecycle Manager, as a user with kubectl creates, observes and removes it.
 //!
-//! `scripts/olm up --local` puts OLM and our catalog into a cluster. One install of ours is all that a cluster has room
-//! for here: OLM lets no two operators provide one API in the same namespace.
+//! `scripts/olm up --local` installs OLM and this project's catalog in a cluster. Such a cluster has room for one install of this
+//! operator: OLM does not let two operators provide one API in the same namespace.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -31,7 +31,7 @@ pub const OPERATORS: &str = "operators";
 /// The manager's Deployment, and its service account.
 pub const MANAGER: &str = "multi-operator-manager";
 /// How long OLM may take for a step: it waits between tries, and gives one minute to a plan.
-const PATIENCE: Duration = Duration::from_secs(180);
+const INSTALL_TIMEOUT: Duration = Duration::from_secs(180);
 
 /// The names of CSVs.
 #[derive(Clone, Debug)]
@@ -62,7 +62,7 @@ pub fn versions() -> Versions {
     Versions { previous: text(&newest["replaces"]), current: text(&newest["name"]) }
 }
 
-/// Whether OLM asks before it installs.
+/// Whether OLM requires approval before it installs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Approval {
     /// It does not.
@@ -71,7 +71,7 @@ pub enum Approval {
     Manual,
 }
 
-/// An install of ours in one namespace.
+/// An install of this operator in one namespace.
 pub struct Install {
     /// Where Subscription, CSV and manager are.
     pub namespace: String,
@@ -101,7 +101,7 @@ impl Install {
     fn noted(namespace: &str) -> Self {
         let user = format!("system:serviceaccount:{namespace}:{MANAGER}");
         let audit = Audit::from_now(&user).expect(
-            "these tests look for refusals in the API server's audit log: name it by MULTI_OPERATOR_AUDIT_LOG, as \
+            "these tests search for rejections in the API server's audit log: name it by MULTI_OPERATOR_AUDIT_LOG, as \
              scripts/cluster env does",
         );
         Self { namespace: namespace.to_owned(), source: CATALOG, audit }
@@ -114,7 +114,7 @@ impl Install {
         self
     }
 
-    /// Makes the Subscription, to what is newest, or beginning with that CSV.
+    /// Creates the Subscription, to the newest version or beginning with this CSV.
     pub async fn subscribe(&self, approval: Approval, beginning: Option<&str>) {
         let mut subscription = json!({
             "apiVersion": "operators.coreos.com/v1alpha1", "kind": "Subscription",
@@ -132,7 +132,7 @@ impl Install {
 
     /// Waits until an InstallPlan for that CSV waits for approval; returns its name.
     pub async fn plan_waits(&self, csv: &str) -> String {
-        wait_until(&format!("an InstallPlan of {csv} that waits for approval"), PATIENCE, || async {
+        wait_until(&format!("an InstallPlan of {csv} that waits for approval"), INSTALL_TIMEOUT, || async {
             let plans = list("installplans", &self.namespace).await;
             let waits = plans.iter().find(|plan| {
                 let names = plan["spec"]["clusterServiceVersionNames"].as_array();
@@ -151,10 +151,11 @@ impl Install {
         drop(kubectl(&approve).await.ok());
     }
 
-    /// Waits until that CSV has Succeeded, the only one of ours there, and its manager runs; returns how long that took.
+    /// Waits until this CSV has Succeeded, is the only one of this operator in the namespace, and its manager runs; returns how
+    /// long that took.
     pub async fn succeeds(&self, csv: &str) -> Duration {
         let begun = Instant::now();
-        wait_until(&format!("{csv} to be the only one, and Succeeded"), PATIENCE, || async {
+        wait_until(&format!("{csv} to be the only one, and Succeeded"), INSTALL_TIMEOUT, || async {
             let csvs = list("clusterserviceversions", &self.namespace).await;
             let says: Vec<_> = csvs.iter().map(|csv| (&csv["metadata"]["name"], &csv["status"])).collect();
             match csvs.as_slice() {
@@ -165,7 +166,7 @@ impl Install {
         .await;
         let took = begun.elapsed();
         let requirements = get("clusterserviceversion", &self.namespace, csv).await.expect("the CSV is there");
-        for of in requirements["status"]["requirementStatus"].as_array().expect("OLM tells what it looked for") {
+        for of in requirements["status"]["requirementStatus"].as_array().expect("OLM reports its requirements") {
             assert_eq!(of["status"], "Present", "{of}");
         }
         took
@@ -173,7 +174,7 @@ impl Install {
 
     /// The manager's pod, of which there is one.
     pub async fn manager(&self) -> Value {
-        let pods = wait_until("one manager that is ready", PATIENCE, || async {
+        let pods = wait_until("one manager that is ready", INSTALL_TIMEOUT, || async {
             let pods = Objects::managers(&self.namespace).await;
             match pods.as_slice() {
                 [pod] if condition(pod, "Ready") == "True" => Ok(pods),
@@ -189,9 +190,9 @@ impl Install {
         pod["spec"]["containers"][0]["image"].as_str().expect("a container has an image").to_owned()
     }
 
-    /// Whether the manager has done anything that it had no right to: by what the API server noted, and by what it says
-    /// itself. It must be there. OLM copies the rights into namespaces other than the install's own while the manager
-    /// starts: there, a list may be refused until it is allowed.
+    /// Whether the manager has made a request for which it had no permission: by the API server's log and by its own. It must be
+    /// running. OLM copies the permissions into other namespaces than the install's own while the manager starts; until then, its
+    /// lists may be rejected there.
     pub async fn nothing_was_forbidden(&self) {
         let entries = self.audit.entries().expect("the audit log can be read");
         assert!(!entries.is_empty(), "the audit log is not that of this cluster");
@@ -204,31 +205,31 @@ impl Install {
         assert!(refused.is_empty(), "of {} requests, refused:\n{}", entries.len(), refused.join("\n"));
         let manager = format!("deployment/{MANAGER}");
         let log = kubectl(&["logs", "--namespace", &self.namespace, &manager]).await.ok();
-        // In the seconds after a CRD is created, admission does not know the new kind as an owner: no right is missing.
-        // A right that it misses it asks for by the name of the Role: the audit log tells whether one was missing.
+        // In the seconds after a CRD is created, admission does not know the new kind as an owner: no permission is missing. A
+        // permission that it does miss, it requests by the name of the Role: the audit log shows whether one was missing.
         let says: Vec<&str> = log
             .lines()
             .filter(|line| line.contains("orbidden") || line.contains("panicked"))
             .filter(|line| !line.contains("cannot find RESTMapping") && !line.contains("bind the Role"))
             .collect();
         assert!(says.is_empty(), "the manager's log:\n{}", says.join("\n"));
-        println!("rights: {} requests of the manager in {}, 0 refused", entries.len(), self.namespace);
+        println!("permissions: {} requests of the manager in {}, 0 forbidden", entries.len(), self.namespace);
     }
 
-    /// Forgets what the manager has asked for until now.
+    /// Forgets the manager's requests until now.
     pub fn marks(&mut self) {
         self.audit = self.audit.mark().expect("the audit log is there");
     }
 
-    /// What the manager has asked for since.
+    /// The manager's requests since.
     #[must_use]
     pub fn calls(&self) -> Vec<Call> {
         self.audit.calls().expect("the audit log can be read")
     }
 
-    /// Removes it as the documentation says, and waits until no manager is left. Custom resources stay. OLM takes the
-    /// rights away while the manager is still there, so that its last word is refused, by which it gives its Lease back:
-    /// what was refused until now is forgotten.
+    /// Removes it as the documentation says, and waits until no manager is left. Custom resources stay. OLM removes the
+    /// permissions while the manager still runs, so its last request, which releases its Lease, is rejected: all requests until
+    /// now are forgotten.
     pub async fn remove(&mut self) {
         remove_from(&self.namespace).await;
         self.marks();
@@ -239,8 +240,8 @@ impl Install {
 /// slow, not before it is to be deleted. An install that was under way may still create one.
 async fn remove_from(namespace: &str) {
     drop(kubectl(&["delete", "subscription", PACKAGE, "--ignore-not-found", "--namespace", namespace]).await.ok());
-    wait_until("CSV and manager to be gone", PATIENCE, || async {
-        let csvs: Vec<Value> = list("clusterserviceversions", namespace).await.into_iter().filter(is_ours).collect();
+    wait_until("CSV and manager to be deleted", INSTALL_TIMEOUT, || async {
+        let csvs: Vec<Value> = list("clusterserviceversions", namespace).await.into_iter().filter(is_own).collect();
         for name in csvs.iter().filter_map(|csv| csv["metadata"]["name"].as_str()) {
             let delete = ["delete", "clusterserviceversion", name, "--ignore-not-found", "--namespace", namespace];
             drop(kubectl_within(Duration::from_secs(60), &delete).await.ok());
@@ -252,15 +253,15 @@ async fn remove_from(namespace: &str) {
 }
 
 /// Whether a CSV is of our package, and no copy for a namespace that an OperatorGroup names.
-fn is_ours(csv: &Value) -> bool {
+fn is_own(csv: &Value) -> bool {
     let name = csv["metadata"]["name"].as_str().unwrap_or_default();
     name.starts_with(&format!("{PACKAGE}.v")) && csv["metadata"]["labels"]["olm.copiedFrom"].is_null()
 }
 
-/// Removes every install of ours that OLM has made, and the OperatorGroups that these tests made.
+/// Removes every install of this operator by OLM, and the OperatorGroups of these tests.
 pub async fn remove_all() {
     let subscribed = list("subscriptions", "").await.into_iter().filter(|one| one["spec"]["name"] == PACKAGE);
-    let installed = list("clusterserviceversions", "").await.into_iter().filter(is_ours);
+    let installed = list("clusterserviceversions", "").await.into_iter().filter(is_own);
     let namespaces =
         subscribed.chain(installed).filter_map(|one| one["metadata"]["namespace"].as_str().map(str::to_owned));
     for namespace in namespaces.collect::<BTreeSet<_>>() {

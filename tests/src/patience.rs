@@ -14,7 +14,7 @@ pub use pace::SLOWEST;
 
 /// By how much a deadline exceeds its limit at most, however slow the machine is: a test that hangs has to end.
 const LONGEST_DELAY: Duration = Duration::from_secs(15 * 60);
-/// How often a deadline is computed anew, since the machine's speed changes.
+/// How often a deadline is recomputed, since the machine's speed changes.
 const RECOMPUTE: Duration = Duration::from_secs(1);
 
 /// A moment, by the clock and in normal time.
@@ -164,10 +164,10 @@ impl Bar {
         Self { timers: Duration::ZERO, work }
     }
 
-    /// Whether a time that something took meets the bar on a machine that is so slow.
+    /// Checks whether a measured time meets the bar on a machine of this slowness.
     ///
     /// # Errors
-    /// In words, if it does not.
+    /// A message, if it does not.
     pub fn holds(&self, what: &str, took: Duration, slowness: f64) -> Result<(), String> {
         let bar = self.timers + self.work.mul_f64(slowness);
         if took <= bar {
@@ -192,8 +192,8 @@ mod tests {
         assert!(BAR.holds("it", Duration::from_secs(17), 1.0).is_ok());
         assert!(BAR.holds("it", Duration::from_secs(21), 3.0).is_ok());
         let missed = BAR.holds("it", Duration::from_millis(21_100), 3.0).expect_err("more than 15 s + 3 * 2 s");
-        for words in ["it took 21.10s", "the bar is 21.00s", "15s of timers", "2s of work", "3.0 times as slow"] {
-            assert!(missed.contains(words), "{missed}");
+        for part in ["it took 21.10s", "the bar is 21.00s", "15s of timers", "2s of work", "3.0 times as slow"] {
+            assert!(missed.contains(part), "{missed}");
         }
     }
 

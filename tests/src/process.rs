@@ -1,4 +1,4 @@
-//! The manager as a process on this host, against the real cluster: started, asked, stopped, killed, stilled.
+//! The manager as a process on this host, against the real cluster: starts, queries, stops, kills and freezes it.
 
 use std::fs::File;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -168,7 +168,7 @@ impl Manager {
         Ok((status?, begun.elapsed()))
     }
 
-    /// Asks `/healthz`, `/readyz` or `/readyz?verbose`.
+    /// Requests `/healthz`, `/readyz` or `/readyz?verbose`.
     ///
     /// # Errors
     /// If nothing answers.
@@ -194,7 +194,7 @@ impl Manager {
         }
     }
 
-    /// Asks for metrics, with that token if any.
+    /// Requests the metrics, with this token if any.
     ///
     /// # Errors
     /// If nothing answers.
@@ -220,7 +220,7 @@ impl Manager {
 
 impl Drop for Manager {
     fn drop(&mut self) {
-        // Holds a token; the log stays, for who looks into a failure.
+        // Has a token; the log is kept for the analysis of a failure.
         drop(std::fs::remove_file(&self.kubeconfig));
     }
 }
@@ -281,7 +281,7 @@ fn free_port() -> Result<SocketAddr, Failure> {
     Err("no port is free".into())
 }
 
-/// Asks a URL whose certificate is its own.
+/// Requests a URL whose certificate is self-signed.
 async fn fetch(url: &str, token: Option<&str>) -> Result<(u16, String), Failure> {
     let mut config = Config::new(url.parse()?);
     config.accept_invalid_certs = true;

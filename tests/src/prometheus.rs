@@ -1,4 +1,4 @@
-//! A Prometheus that scrapes the manager, as whoever is on duty sees it: which alerts fire, by its HTTP API.
+//! A Prometheus that scrapes the manager, as an administrator on duty sees it: which alerts fire, by its HTTP API.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use crate::kubectl::run;
 use crate::wait::wait_until;
 
 /// How long an alert may take: its `for`, divided as `scripts/monitoring up --faster` says, on a machine that is busy.
-const PATIENCE: Duration = Duration::from_secs(240);
+const ALERT_TIMEOUT: Duration = Duration::from_secs(240);
 
 #[derive(Deserialize)]
 struct Answer {
@@ -26,7 +26,7 @@ struct Data {
 pub struct Alert {
     /// Its name, severity, and what it is about.
     pub labels: BTreeMap<String, String>,
-    /// What a person is told.
+    /// What an alert says to a person.
     pub annotations: BTreeMap<String, String>,
     /// `pending` or `firing`.
     pub state: String,
@@ -42,7 +42,7 @@ impl Alert {
 /// All that are pending or fire.
 ///
 /// # Errors
-/// In words, if Prometheus does not answer.
+/// A message, if Prometheus does not answer.
 pub async fn alerts() -> Result<Vec<Alert>, String> {
     let url = std::env::var("MULTI_OPERATOR_PROMETHEUS").unwrap_or_default();
     assert!(
@@ -58,10 +58,10 @@ pub async fn alerts() -> Result<Vec<Alert>, String> {
     Ok(answer.data.alerts)
 }
 
-/// Waits until an alert with these labels fires; says what a person is told.
+/// Waits until an alert with these labels fires; returns what it says to a person.
 pub async fn fires(name: &str, about: &[(&str, &str)]) -> Alert {
     let begun = Instant::now();
-    let alert = wait_until(&format!("{name} of {about:?} to fire"), PATIENCE, || async {
+    let alert = wait_until(&format!("{name} of {about:?} to fire"), ALERT_TIMEOUT, || async {
         let all = alerts().await?;
         let found = all.iter().find(|alert| alert.is(name, about) && alert.state == "firing");
         found
@@ -76,7 +76,7 @@ pub async fn fires(name: &str, about: &[(&str, &str)]) -> Alert {
 /// Waits until no alert with these labels fires or is about to.
 pub async fn resolves(name: &str, about: &[(&str, &str)]) {
     let begun = Instant::now();
-    wait_until(&format!("{name} of {about:?} to be over"), PATIENCE, || async {
+    wait_until(&format!("{name} of {about:?} to be over"), ALERT_TIMEOUT, || async {
         match alerts().await?.iter().find(|alert| alert.is(name, about)) {
             None => Ok(()),
             Some(alert) => Err(format!("{alert:?}")),

@@ -1,7 +1,7 @@
-//! A proxy between one manager and the API server, which keeps a journal and spoils what it is told to.
+//! A proxy between one manager and the API server, which keeps a journal and injects faults.
 //!
-//! It speaks plain HTTP to the manager and TLS to the API server; whom a request comes from is left to the manager's own
-//! token, which passes through. Dropping the proxy closes all its connections.
+//! It speaks plain HTTP to the manager and TLS to the API server; the manager's own token, which passes through, identifies it.
+//! Dropping the proxy closes all its connections.
 
 use std::convert::Infallible;
 use std::sync::atomic::Ordering;
@@ -58,7 +58,7 @@ struct Shared {
 pub enum Away {
     /// Connections break off, and new ones are closed at once.
     Closed,
-    /// Connections break off, and nobody listens: new ones are refused.
+    /// Connections break, and new ones are refused.
     Refused,
     /// Connections are reset, and so are new ones.
     Reset,
@@ -95,13 +95,13 @@ impl Proxy {
         InForce::new(&self.shared.rules, rule)
     }
 
-    /// What was asked so far.
+    /// The requests so far.
     #[must_use]
     pub fn journal(&self) -> Vec<Call> {
         self.shared.journal.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What was asked since the journal was so long.
+    /// The requests since the journal had this length.
     #[must_use]
     pub fn since(&self, length: usize) -> Vec<Call> {
         self.journal().split_off(length)
@@ -170,7 +170,7 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) {
     match how {
         Some(Away::Closed | Away::Refused) => return,
         Some(Away::Reset) => return drop(stream.set_zero_linger()),
-        // Whoever has connected meanwhile is not waited for.
+        // Connections that were opened meanwhile are not waited for.
         Some(Away::Silent) => return std::future::pending().await,
         None => {}
     }
@@ -293,7 +293,7 @@ impl Shared {
     }
 }
 
-/// Of what is created: its address does not tell.
+/// The name of a created object: its address does not contain it.
 fn name_of(body: &[u8]) -> Option<String> {
     let object: serde_json::Value = serde_json::from_slice(body).ok()?;
     Some(object["metadata"]["name"].as_str()?.to_owned())

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::kubectl::Answer;
 use crate::namespace::Namespace;
-use crate::objects::Ours;
+use crate::objects::ManagedKind;
 
 mod files;
 mod writer;
@@ -32,13 +32,13 @@ pub const UNREADABLE: &str = "
     create function must(n int) returns boolean language sql as 'select exists (select from public.aaa as of where of.n = $1)';
     alter table zzz add check (public.must(a))";
 
-impl Ours for SampleDB {
+impl ManagedKind for SampleDB {
     fn contract(&self) -> Option<&Contract> {
         self.status.as_ref().map(|status| &status.contract)
     }
 }
 
-impl Ours for SampleDBSnapshot {
+impl ManagedKind for SampleDBSnapshot {
     fn contract(&self) -> Option<&Contract> {
         self.status.as_ref().map(|status| &status.contract)
     }
@@ -58,7 +58,8 @@ pub async fn namespace(purpose: &str) -> Namespace {
     Namespace::labelled(purpose, &[("pod-security.kubernetes.io/enforce", "restricted")]).await
 }
 
-/// Once a day, half a day away from this run: the default would add a snapshot to what tests look at two hours after midnight.
+/// Once a day, half a day away from this run: the default schedule would add a snapshot to a test that runs at two hours after
+/// midnight.
 fn far_from_now() -> &'static str {
     static SCHEDULE: LazyLock<String> = LazyLock::new(|| {
         let hour = Zoned::now().with_time_zone(TimeZone::UTC).hour();
@@ -113,7 +114,7 @@ impl<'a> Database<'a> {
         self.psql(&uri, sql).await
     }
 
-    /// What psql prints for the superuser, whose password nobody else needs.
+    /// What psql prints for the superuser, whose password only this needs.
     pub async fn superuser_asks(&self, sql: &str) -> String {
         self.superuser_asks_of("app", sql).await
     }
@@ -192,9 +193,9 @@ impl<'a> Database<'a> {
         format!("{}-0", self.name)
     }
 
-    /// Waits until it is gone.
-    pub async fn is_gone(&self) {
-        self.ns.until_gone::<SampleDB>(self.name).await;
+    /// Waits until it is deleted.
+    pub async fn is_deleted(&self) {
+        self.ns.until_deleted::<SampleDB>(self.name).await;
     }
 
     /// Its last snapshot, if there is one.
@@ -207,26 +208,26 @@ impl<'a> Database<'a> {
         all.items.into_iter().find(of)
     }
 
-    /// Asks for a snapshot of that name.
+    /// Creates a snapshot of this name.
     pub async fn order(&self, name: &str, spec: &str) {
         let head = "apiVersion: example.com/v1alpha1\nkind: SampleDBSnapshot";
         let spec = format!("sampleDB: {}{spec}", self.name);
         self.ns.apply(&format!("{head}\nmetadata:\n  name: {name}\nspec: {{{spec}}}\n")).await;
     }
 
-    /// Asks for a snapshot of that name, and waits until it is proved.
+    /// Creates a snapshot of this name, and waits until it is verified.
     pub async fn snapshot(&self, name: &str) -> SampleDBSnapshot {
         self.order(name, "").await;
-        self.proved(name).await
+        self.verified(name).await
     }
 
-    /// Waits until a snapshot is proved.
-    pub async fn proved(&self, name: &str) -> SampleDBSnapshot {
+    /// Waits until a snapshot is verified.
+    pub async fn verified(&self, name: &str) -> SampleDBSnapshot {
         self.ns
-            .until::<SampleDBSnapshot, SampleDBSnapshot>(name, "a snapshot that is proved", |snapshot| {
+            .until::<SampleDBSnapshot, SampleDBSnapshot>(name, "a verified snapshot", |snapshot| {
                 let status = snapshot?.status.as_ref()?;
-                let proved = status.verification.phase == Some(VerificationPhase::Passed);
-                (proved && status.phase == Some(SnapshotPhase::Ready)).then(|| snapshot.cloned()).flatten()
+                let verified = status.verification.phase == Some(VerificationPhase::Passed);
+                (verified && status.phase == Some(SnapshotPhase::Ready)).then(|| snapshot.cloned()).flatten()
             })
             .await
     }
@@ -264,11 +265,11 @@ pub fn message(snapshot: &SampleDBSnapshot) -> &str {
     snapshot.condition("Ready").map_or_else(|| panic!("{snapshot:?}"), |ready| &ready.message)
 }
 
-/// Waits until an Event of that reason is told of an object, and returns its words.
-pub async fn told(ns: &Namespace, object: &str, reason: &str) -> String {
-    let words = format!("--field-selector=involvedObject.name={object},reason={reason}");
+/// Waits for an Event of this reason about an object, and returns its message.
+pub async fn until_event(ns: &Namespace, object: &str, reason: &str) -> String {
+    let selector = format!("--field-selector=involvedObject.name={object},reason={reason}");
     ns.eventually(&format!("an Event {reason} of {object}"), || async {
-        let said = ns.kubectl(&["get", "events", &words, "--output=jsonpath={.items[*].message}"]).await.ok();
+        let said = ns.kubectl(&["get", "events", &selector, "--output=jsonpath={.items[*].message}"]).await.ok();
         if said.is_empty() { Err("none yet".to_owned()) } else { Ok(said) }
     })
     .await

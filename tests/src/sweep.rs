@@ -1,5 +1,5 @@
-//! Edits of every field of a child by somebody, and what becomes of each: an operator takes it back, or it stays because it is of
-//! others.
+//! Edits of every field of a child by another writer, and the outcome of each: an operator reverts it, or keeps it because the
+//! field is foreign.
 
 use std::collections::BTreeMap;
 use std::fmt::{Debug, Write as _};
@@ -16,15 +16,15 @@ use serde_json::Value;
 
 use crate::cluster;
 use crate::namespace::Namespace;
-use crate::objects::Ours;
+use crate::objects::ManagedKind;
 
+mod other_writer;
 mod schema;
-mod somebody;
 
+use other_writer::{OtherWriter, Outcome};
 use schema::{Edit, Schemas};
-use somebody::{Outcome, Somebody};
 
-/// How somebody edits.
+/// How the other writer edits.
 #[derive(Clone, Copy, Debug)]
 pub enum By {
     /// As `kubectl edit` and `replace`.
@@ -41,9 +41,9 @@ impl By {
 }
 
 /// How many objects are edited side by side.
-const BESIDE: usize = 10;
+const PARALLEL: usize = 10;
 
-/// Fields of every object's metadata that somebody edits; the others nobody can.
+/// Fields of every object's metadata that a client may edit.
 const METADATA: [&str; 4] = ["labels", "annotations", "finalizers", "ownerReferences"];
 
 /// What others put into the metadata of any child, and `more` places that are of others.
@@ -63,12 +63,12 @@ pub struct Child {
     pub version: &'static str,
     /// Its kind.
     pub kind: &'static str,
-    /// What makes the object that it is a child of.
+    /// The manifest of the object that owns the child.
     pub manifest: String,
-    /// Where what others put stays, such as `spec.ports[0].nodePort`: these places, and those below them.
-    pub theirs: Vec<&'static str>,
+    /// Where additions of others are kept, such as `spec.ports[0].nodePort`: these places, and those below them.
+    pub foreign: Vec<&'static str>,
     /// Places among those where it does not, but for such among these.
-    pub ours: Vec<&'static str>,
+    pub owned: Vec<&'static str>,
     /// The places that are edited, and those below them; none for all.
     pub only: Vec<&'static str>,
 }
@@ -79,17 +79,17 @@ fn is_in(place: &str, of: &str) -> bool {
 }
 
 impl Child {
-    fn is_theirs(&self, place: &str) -> bool {
+    fn is_foreign(&self, place: &str) -> bool {
         let closest = |places: &[&str]| places.iter().filter(|of| is_in(place, of)).map(|of| of.len()).max();
         // What is done to a place is done to those in it.
-        let is_above = self.ours.iter().any(|ours| is_in(ours, place));
-        closest(&self.theirs) > closest(&self.ours) && !is_above
+        let is_above = self.owned.iter().any(|owned| is_in(owned, place));
+        closest(&self.foreign) > closest(&self.owned) && !is_above
     }
 }
 
-/// A kind of ours with children.
+/// An object of this project's kinds that has children.
 pub trait Parent:
-    Ours + Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + Serialize + DeserializeOwned
+    ManagedKind + Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + Serialize + DeserializeOwned
 {
 }
 
@@ -102,8 +102,8 @@ pub async fn swept<K: Parent>(child: &Child) {
     let first = Namespace::new("sweep").await;
     let schemas = schemas(&first, child).await;
     let mut others = Vec::new();
-    for _ in 1..BESIDE {
-        others.push(first.beside("sweep", &[]).await);
+    for _ in 1..PARALLEL {
+        others.push(first.another("sweep", &[]).await);
     }
     let audit = cluster::audit();
     let sweeps = std::iter::once(&first).chain(&others).enumerate().map(|(number, ns)| {
@@ -112,10 +112,10 @@ pub async fn swept<K: Parent>(child: &Child) {
             ns.apply(&child.manifest).await;
             ns.until::<K, ()>("web", "it to be ready", |object| object?.is_ready().then_some(())).await;
             let api = kube::Api::namespaced_with(ns.client.clone(), &ns.name, resource);
-            sweep::<K>(child, &Somebody { ns, audit, schemas, resource, api, name: "web" }, number).await
+            sweep::<K>(child, &OtherWriter { ns, audit, schemas, resource, api, name: "web" }, number).await
         }
     });
-    let results: Vec<_> = futures::stream::iter(sweeps).buffer_unordered(BESIDE).collect().await;
+    let results: Vec<_> = futures::stream::iter(sweeps).buffer_unordered(PARALLEL).collect().await;
     let (mut counts, mut wrong) = (Counts::new(), String::new());
     for (some, faults) in results {
         some.into_iter().for_each(|(outcome, count)| *counts.entry(outcome).or_default() += count);
@@ -136,19 +136,19 @@ async fn schemas(ns: &Namespace, child: &Child) -> Schemas {
     Schemas::of(&document)
 }
 
-/// Makes every [`BESIDE`]th edit, from that number on.
-async fn sweep<K: Parent>(child: &Child, somebody: &Somebody<'_>, number: usize) -> (Counts, String) {
-    let edits = edits(child, somebody).await;
+/// Makes every [`PARALLEL`]th edit, beginning with this number.
+async fn sweep<K: Parent>(child: &Child, other_writer: &OtherWriter<'_>, number: usize) -> (Counts, String) {
+    let edits = edits(child, other_writer).await;
     let (mut counts, mut wrong) = (Counts::new(), String::new());
-    for edit in edits.iter().skip(number).step_by(BESIDE) {
+    for edit in edits.iter().skip(number).step_by(PARALLEL) {
         for by in By::ALL {
-            let (outcome, fault) = somebody.makes(edit, by, child.is_theirs(&edit.place())).await;
+            let (outcome, fault) = other_writer.makes(edit, by, child.is_foreign(&edit.place())).await;
             *counts.entry(outcome).or_default() += 1;
             if let Some(fault) = fault {
                 let _ = writeln!(wrong, "{edit} ({by:?}): {outcome:?}, {fault}");
             }
         }
-        let object = somebody.ns.get::<K>(somebody.name).await;
+        let object = other_writer.ns.get::<K>(other_writer.name).await;
         if let Some(stalled) = object.condition("Stalled").filter(|stalled| stalled.status == ConditionStatus::True) {
             let _ = writeln!(wrong, "{edit}: Stalled, {}: {}", stalled.reason, stalled.message);
         }
@@ -156,14 +156,14 @@ async fn sweep<K: Parent>(child: &Child, somebody: &Somebody<'_>, number: usize)
     (counts, wrong)
 }
 
-async fn edits(child: &Child, somebody: &Somebody<'_>) -> Vec<Edit> {
-    let live = somebody.live().await;
-    let schema = somebody.schemas.kind(child.kind);
+async fn edits(child: &Child, other_writer: &OtherWriter<'_>) -> Vec<Edit> {
+    let live = other_writer.live().await;
+    let schema = other_writer.schemas.kind(child.kind);
     let fields = schema["properties"].as_object().into_iter().flatten().map(|(name, _)| &**name);
     let fields: Vec<&str> =
         fields.filter(|name| !["apiVersion", "kind", "metadata", "status"].contains(name)).collect();
-    let mut edits = somebody.schemas.edits(schema, &live, &[], &fields);
-    edits.extend(somebody.schemas.edits(schema, &live, &["metadata"], &METADATA));
+    let mut edits = other_writer.schemas.edits(schema, &live, &[], &fields);
+    edits.extend(other_writer.schemas.edits(schema, &live, &["metadata"], &METADATA));
     edits.retain(|edit| child.only.is_empty() || child.only.iter().any(|only| is_in(&edit.place(), only)));
     edits
 }

@@ -1,5 +1,5 @@
-//! The machine's exclusive lock for tests that assert how long something takes: one of them runs at a time, whatever suites
-//! run side by side, and background builds stand still meanwhile (`scripts/test.d/timing_lock.sh`).
+//! The machine's exclusive lock for tests that assert how long something takes: one of them runs at a time, across all suites
+//! that run at the same time, and background builds are paused meanwhile (`scripts/test.d/timing_lock.sh`).
 
 use std::fs::{File, TryLockError};
 use std::io;
@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 const VARIABLE: &str = "MULTI_OPERATOR_TIMING_LOCK";
 /// What is added to the lock file's name for the lock that builds hold while they run.
 const RUNNING: &str = ".running";
-/// How long builds may take to stand still. They get a second; then they are measured along.
+/// How long builds may take to pause. They get a second; after that, they are part of the measurement.
 const STOPPED: Duration = Duration::from_secs(2);
-/// How often this is asked.
-const AGAIN: Duration = Duration::from_millis(20);
+/// How often the locks are tried.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The machine is this test's. Take it last, when the cluster is the test's already ([`crate::cluster::alone`]) and all is
 /// prepared, and never wait for another test while holding it; give it back as soon as all is measured.
@@ -23,7 +23,7 @@ pub struct Timing {
 }
 
 impl Timing {
-    /// Waits until no other test on this machine measures times, and until builds stand still.
+    /// Waits until no other test on this machine measures times, and until builds are paused.
     ///
     /// # Panics
     /// If the lock file cannot be opened or locked.
@@ -47,8 +47,8 @@ impl Timing {
     }
 }
 
-/// Takes the lock, then waits for whatever holds the builds' lock to let go of it. Both locks end with their holder, so
-/// neither a test nor a build that is killed leaves anything behind.
+/// Takes the lock, then waits until the holder of the builds' lock releases it. Both locks end with their holder, so neither a
+/// test nor a build that is killed leaves anything behind.
 fn lock(path: &Path) -> io::Result<File> {
     let lock = open(path)?;
     lock.lock()?;
@@ -59,10 +59,10 @@ fn lock(path: &Path) -> io::Result<File> {
             Ok(()) => return Ok(lock),
             Err(TryLockError::Error(error)) => return Err(error),
             Err(TryLockError::WouldBlock) if begun.elapsed() >= STOPPED => {
-                println!("timing: builds did not stand still within {STOPPED:?}");
+                println!("timing: builds did not pause within {STOPPED:?}");
                 return Ok(lock);
             }
-            Err(TryLockError::WouldBlock) => std::thread::sleep(AGAIN),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(POLL_INTERVAL),
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Waiting, without blind sleeps: by watching one object, or by asking again. Limits are in normal time
-//! ([`crate::patience`]). A wait that was in vain says how long it was, and the last state seen.
+//! Waiting, without blind sleeps: by watching one object, or by polling. Limits are in normal time ([`crate::patience`]). A wait
+//! that fails says how long it was, and the last state.
 
 use std::fmt::{self, Debug, Display};
 use std::future::Future;
@@ -16,11 +16,11 @@ use tokio::time::sleep;
 use crate::patience::{Deadline, Late, timeout};
 
 /// How long tests wait by default.
-pub const PATIENCE: Duration = Duration::from_secs(120);
-/// How often is asked again, where watching does not do.
-const AGAIN: Duration = Duration::from_millis(200);
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
+/// The shortest interval of polling, where a watch is not possible.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 /// How often at least.
-const SELDOM: Duration = Duration::from_secs(2);
+const MAX_POLL_INTERVAL: Duration = Duration::from_secs(2);
 
 /// A wait that was in vain.
 #[derive(Clone, Debug)]
@@ -39,7 +39,7 @@ impl<S: Display> Display for InVain<S> {
 
 impl<S: Debug + Display> std::error::Error for InVain<S> {}
 
-/// Asks until the answer is `Ok`; an `Err` says what is still missing.
+/// Polls `ask` until it returns `Ok`; an `Err` says what is still missing.
 ///
 /// # Panics
 /// When the time is up, with the last answer.
@@ -53,7 +53,7 @@ where
     }
 }
 
-/// Asks until the answer is `Ok` or the time is up.
+/// Polls `ask` until it returns `Ok` or the time is up.
 ///
 /// # Errors
 /// The last answer.
@@ -71,7 +71,7 @@ where
             Err(_) => return Err(InVain { late: deadline.late(), last }),
         }
         // Asking may take a process: on a machine that is slow enough, it would be all that the machine does.
-        sleep(begun.elapsed().clamp(AGAIN, SELDOM)).await;
+        sleep(begun.elapsed().clamp(POLL_INTERVAL, MAX_POLL_INTERVAL)).await;
     }
 }
 
@@ -87,10 +87,10 @@ where
     loop {
         let now = match api.list(&ListParams::default().fields(&fields)).await {
             Ok(now) => now,
-            // Whoever waits has a deadline.
+            // The caller has a deadline.
             Err(kube::Error::Api(refusal)) if refusal.code < 500 && refusal.code != 429 => panic!("{refusal:?}"),
             Err(_) => {
-                sleep(AGAIN).await;
+                sleep(POLL_INTERVAL).await;
                 continue;
             }
         };
@@ -100,7 +100,7 @@ where
         }
         let watch = WatchParams::default().fields(&fields).disable_bookmarks().timeout(240);
         let Ok(events) = api.watch(&watch, &version).await else {
-            sleep(AGAIN).await;
+            sleep(POLL_INTERVAL).await;
             continue;
         };
         let mut events = Box::pin(events);
@@ -118,7 +118,7 @@ where
     }
 }
 
-/// Watches until `judge` finds what it looks for.
+/// Watches until `judge` returns a value.
 ///
 /// # Errors
 /// The last object seen, when the time is up.

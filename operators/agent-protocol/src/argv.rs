@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 /// A command of the agent.
-pub trait Arguments {
+pub trait AgentCommand {
     /// Its name on the command line.
     const NAME: &'static str;
 

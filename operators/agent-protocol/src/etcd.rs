@@ -7,7 +7,7 @@ use std::str::FromStr;
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
-use crate::argv::{Arguments, Argv};
+use crate::argv::{AgentCommand, Argv};
 use crate::values::Seconds;
 
 /// The environment variable of a pod with the expectation of its member, in place of which the kubelet puts the value.
@@ -105,7 +105,7 @@ pub struct EtcdWait {
     pub dns_timeout: Seconds<0>,
 }
 
-impl Arguments for EtcdWait {
+impl AgentCommand for EtcdWait {
     const NAME: &'static str = "etcd-wait";
 
     fn render(&self, argv: &mut Argv) {
@@ -122,8 +122,8 @@ impl Arguments for EtcdWait {
 /// The agent lowers --reserve, --quota and --snapshot-count to what fits the data's file system, by the rule of
 /// docs/etcd-cluster.md, and reports that in a line on stderr. It neither lowers nor passes a limit that is not given, with two
 /// exceptions. A database that is larger than --quota may grow by a tenth, as far as there is space. If there is no space in
-/// addition to the reserve and the log's next segment, the agent also lowers a larger quota in etcd's ARGUMENTs or environment, to
-/// what fits or to the size of the database; a database that has reached its quota then gets the reserve as well, for a
+/// addition to the reserve and the log's next segment, the agent also lowers a larger quota in etcd's ARGUMENTs or environment,
+/// to what fits or to the size of the database; a database that has reached its quota then gets the reserve as well, for a
 /// defragmentation.
 ///
 /// With --reserve, agent etcd-keep runs next to etcd, as its child, and exits with it.
@@ -159,7 +159,7 @@ pub struct EtcdRun {
     pub command: Vec<String>,
 }
 
-impl Arguments for EtcdRun {
+impl AgentCommand for EtcdRun {
     const NAME: &'static str = "etcd-run";
 
     fn render(&self, argv: &mut Argv) {
@@ -184,8 +184,8 @@ pub struct EtcdKeep {
     #[arg(long, value_name = "BYTES")]
     pub reserve: u64,
     /// The parent process; etcd-keep exits with it
-    #[arg(long, value_name = "PID")]
-    pub beside: i32,
+    #[arg(long = "beside", value_name = "PID")]
+    pub parent: i32,
     /// First releases the reserve, once etcd is up
     #[arg(long)]
     pub release: bool,
@@ -194,13 +194,13 @@ pub struct EtcdKeep {
     pub volume_port: Option<u16>,
 }
 
-impl Arguments for EtcdKeep {
+impl AgentCommand for EtcdKeep {
     const NAME: &'static str = "etcd-keep";
 
     fn render(&self, argv: &mut Argv) {
         argv.pair("data-dir", self.data_dir.display());
         argv.value("reserve", self.reserve);
-        argv.value("beside", self.beside);
+        argv.value("beside", self.parent);
         argv.switch("release", self.release);
         argv.values("volume-port", self.volume_port);
     }

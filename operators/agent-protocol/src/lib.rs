@@ -2,8 +2,14 @@
 //! that container parses the same type, and leaves a result or a failure in the termination message, which the operator
 //! reads.
 //!
-//! Both sides may be of different releases: a pod keeps its argv, and the agent in it is that of the image it was created
-//! with. So the contract only grows: see [`PROTOCOL`].
+//! Both sides may be of different releases: a pod keeps its argv, and the agent of the image that it was created with. New pods
+//! get the agent of the manager's own image, unless `--agent-image` names another one. The contract has no version number.
+//! Changes only add: a command, an optional flag, a field of a result, a reason. A reader ignores fields that it does not know,
+//! and does without those that are missing; a reason that it does not know is [`FailureReason::Unknown`]; an agent exits with
+//! [`AgentExit::Usage`] if it does not know a flag. A change that would remove something, or give it another meaning, gets a new
+//! name instead.
+//!
+//! A change of the argv that an operator renders from the same spec restarts databases, so it needs a reason of its own.
 //!
 //! | file | what is in it |
 //! |---|---|
@@ -26,7 +32,7 @@ use std::path::PathBuf;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
-pub use argv::{Arguments, Argv};
+pub use argv::{AgentCommand, Argv};
 pub use etcd::{EtcdKeep, EtcdRun, EtcdWait, EtcdWaitResult, Expect, MemberArgs, START_VARIABLE, VolumeReport};
 pub use failure::{AgentExit, FailureMessage, FailureReason};
 pub use postgres::{
@@ -36,17 +42,6 @@ pub use postgres::{
     SqlFile, SqlFiles, VerificationMode, count, is_snapshot_name,
 };
 pub use values::{Jobs, RunDir, Seconds};
-
-/// The version of this contract.
-///
-/// It stays the same as long as changes only add: a command, an optional flag, a field of a result, a reason. Both sides
-/// bear that: a reader ignores fields that it does not know and does without those that are missing, a reason that it does not
-/// know is [`FailureReason::Unknown`], and an operator renders a new flag only into pods whose agent is its own release's.
-/// Whatever changes the argv that an operator renders from the same spec restarts databases, so it needs a reason of its own.
-///
-/// A higher number means that something was removed or has another meaning: then an operator must check which version the
-/// agent of a pod speaks before it reads from it.
-pub const PROTOCOL: u32 = 1;
 
 /// Runs inside the pods of an operand, next to etcd or PostgreSQL.
 ///
@@ -125,7 +120,7 @@ pub struct Install {
     pub passwd: Option<PathBuf>,
 }
 
-impl Arguments for Install {
+impl AgentCommand for Install {
     const NAME: &'static str = "install";
 
     fn render(&self, argv: &mut Argv) {

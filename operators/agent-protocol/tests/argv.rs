@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use agent_protocol::{
-    AccessRules, Arguments, Command, EtcdKeep, EtcdRun, EtcdWait, Expect, Install, Jobs, MemberArgs, Offline,
+    AccessRules, AgentCommand, Command, EtcdKeep, EtcdRun, EtcdWait, Expect, Install, Jobs, MemberArgs, Offline,
     PgBasebackup, PgDump, PgFinish, PgInit, PgPrepare, PgPrune, PgReady, PgRestore, PgRun, PgSurvey, PgUpgrade,
     PgVerify, PgVersion, Seconds, SqlFile, SqlFiles, VerificationMode,
 };
@@ -13,7 +13,7 @@ use std::time::Duration;
 
 /// A command renders this argv, and this argv is that command.
 #[track_caller]
-fn is<C: Arguments>(of: fn(C) -> Command, command: C, line: &str) {
+fn is<C: AgentCommand>(of: fn(C) -> Command, command: C, line: &str) {
     let argv = command.argv();
     assert_eq!(argv.join(" "), line);
     assert_eq!(argv, line.split(' ').collect::<Vec<_>>());
@@ -78,7 +78,7 @@ fn etcd() {
     };
     let line = format!("etcd-run --state /multi-operator {MEMBER} --expect=new {limits} {etcd}");
     is(Command::EtcdRun, limited, &line);
-    let keep = EtcdKeep { data_dir: "/v/data".into(), reserve: 5, beside: 7, release: true, volume_port: Some(2382) };
+    let keep = EtcdKeep { data_dir: "/v/data".into(), reserve: 5, parent: 7, release: true, volume_port: Some(2382) };
     let line = "etcd-keep --data-dir /v/data --reserve=5 --beside=7 --release --volume-port=2382";
     is(Command::EtcdKeep, keep, line);
 }

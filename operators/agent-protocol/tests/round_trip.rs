@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use agent_protocol::{
-    AccessRules, Arguments, Command, EtcdKeep, EtcdRun, EtcdWait, Expect, Install, Jobs, MemberArgs, Offline,
+    AccessRules, AgentCommand, Command, EtcdKeep, EtcdRun, EtcdWait, Expect, Install, Jobs, MemberArgs, Offline,
     PgBasebackup, PgDump, PgFinish, PgInit, PgPrepare, PgPrune, PgReady, PgRestore, PgRun, PgSurvey, PgUpgrade,
     PgVerify, PgVersion, RunDir, Seconds, SqlFile, SqlFiles, VerificationMode,
 };
@@ -60,8 +60,8 @@ fn of_etcd() -> impl Strategy<Value = Command> {
         Command::EtcdRun(EtcdRun { state, member, reserve, volume_port, quota, snapshot_count, command })
     });
     let keep = (path(), any::<u64>(), 1..i32::MAX, any::<bool>(), of(any::<u16>())).prop_map(
-        |(data_dir, reserve, beside, release, volume_port)| {
-            Command::EtcdKeep(EtcdKeep { data_dir, reserve, beside, release, volume_port })
+        |(data_dir, reserve, parent, release, volume_port)| {
+            Command::EtcdKeep(EtcdKeep { data_dir, reserve, parent, release, volume_port })
         },
     );
     prop_oneof![wait, run, keep]

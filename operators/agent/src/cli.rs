@@ -1,4 +1,4 @@
-//! Arguments: parsed by `agent-protocol`, and checked where that needs what only the agent knows.
+//! Arguments: `agent-protocol` parses them; this file makes the checks for which only the agent has the information.
 
 use std::ffi::OsString;
 use std::net::IpAddr;
@@ -9,10 +9,10 @@ use std::time::Duration;
 use agent_protocol::{AgentExit, Command, EtcdRun, EtcdWait, Expect, MemberArgs};
 
 use crate::etcd::dns;
-use crate::etcd::limits::Planned;
+use crate::etcd::limits::VolumeLimits;
 use crate::etcd::plan::MemberIdentity;
 use crate::etcd::url::PeerUrl;
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 
 /// The member that the commands for etcd are about.
 #[derive(Debug)]
@@ -27,22 +27,22 @@ pub(crate) struct MemberOptions {
 }
 
 impl MemberOptions {
-    fn new(member: MemberArgs) -> Result<Self, Stop> {
+    fn new(member: MemberArgs) -> Result<Self, CliExit> {
         if member.expect == Expect::Variable {
-            return Err(Stop::usage(format!("--expect {}: the pod lacks that variable", Expect::Variable)));
+            return Err(CliExit::usage(format!("--expect {}: the pod lacks that variable", Expect::Variable)));
         }
         let peers_url = member.peers_url.map(|url| url.parse()).transpose();
         Ok(Self {
             name: member.name,
-            url: member.peer_url.parse().map_err(|why| Stop::usage(format!("--peer-url: {why}")))?,
+            url: member.peer_url.parse().map_err(|why| CliExit::usage(format!("--peer-url: {why}")))?,
             data_dir: member.data_dir,
             expect: member.expect,
-            peers_url: peers_url.map_err(|why| Stop::usage(format!("--peers-url: {why}")))?,
-            own_addresses: dns::own_addresses(&std::env::var("POD_IP").unwrap_or_default()).map_err(Stop::usage)?,
+            peers_url: peers_url.map_err(|why| CliExit::usage(format!("--peers-url: {why}")))?,
+            own_addresses: dns::own_addresses(&std::env::var("POD_IP").unwrap_or_default()).map_err(CliExit::usage)?,
         })
     }
 
-    pub(crate) fn subject(&self) -> MemberIdentity<'_> {
+    pub(crate) fn identity(&self) -> MemberIdentity<'_> {
         MemberIdentity { name: &self.name, url: &self.url, data_dir: &self.data_dir }
     }
 }
@@ -56,7 +56,7 @@ pub(crate) struct WaitOptions {
 }
 
 impl WaitOptions {
-    pub(crate) fn new(options: EtcdWait) -> Result<Self, Stop> {
+    pub(crate) fn new(options: EtcdWait) -> Result<Self, CliExit> {
         let dns_timeout = Some(*options.dns_timeout).filter(|timeout| !timeout.is_zero());
         Ok(Self { member: MemberOptions::new(options.member)?, dns_timeout, install: options.install })
     }
@@ -67,15 +67,15 @@ impl WaitOptions {
 pub(crate) struct RunOptions {
     pub(crate) member: MemberOptions,
     pub(crate) state: PathBuf,
-    pub(crate) limits: Planned,
+    pub(crate) limits: VolumeLimits,
     pub(crate) volume_port: Option<u16>,
     pub(crate) command: Vec<OsString>,
 }
 
 impl RunOptions {
-    pub(crate) fn new(options: EtcdRun) -> Result<Self, Stop> {
+    pub(crate) fn new(options: EtcdRun) -> Result<Self, CliExit> {
         let EtcdRun { state, member, reserve, volume_port, quota, snapshot_count, command } = options;
-        let limits = Planned { reserve, quota, snapshot_count };
+        let limits = VolumeLimits { reserve, quota, snapshot_count };
         let command = command.into_iter().map(OsString::from).collect();
         Ok(Self { member: MemberOptions::new(member)?, state, limits, volume_port, command })
     }
@@ -83,29 +83,30 @@ impl RunOptions {
 
 /// Why the agent ends before its command is done.
 #[derive(Debug)]
-pub(crate) enum Stop {
+pub(crate) enum CliExit {
     /// Help, the version, or what is wrong with the arguments.
     Arguments(clap::Error),
-    Failed(Failure),
+    Failed(CommandFailure),
 }
 
-impl From<Failure> for Stop {
-    fn from(failure: Failure) -> Self {
+impl From<CommandFailure> for CliExit {
+    fn from(failure: CommandFailure) -> Self {
         Self::Failed(failure)
     }
 }
 
-impl Stop {
+impl CliExit {
     fn usage(why: impl std::fmt::Display) -> Self {
         Self::Arguments(Command::error(why))
     }
 
-    /// Reports it where it is looked for. What is wrong with the arguments is one line: it is all that a kubelet shows of the log.
+    /// Reports it on stderr, a failure to the kubelet too. An error in the arguments is one line, as the kubelet shows no more of
+    /// the log.
     pub(crate) fn report(&self) -> ExitCode {
         match self {
             Self::Failed(failure) => failure.report(),
             Self::Arguments(error) if !error.use_stderr() => {
-                // Nobody reads it if it cannot be printed.
+                // If it cannot be printed, there is no reader.
                 let _ = error.print();
                 ExitCode::SUCCESS
             }
@@ -119,7 +120,7 @@ impl Stop {
     }
 }
 
-/// The first paragraph of what `clap` says, and where there is more.
+/// The first paragraph of `clap`'s error, and how to print the help.
 fn sentence(error: &clap::Error, command: Option<&str>) -> String {
     let agent = command.map_or_else(|| "agent".to_owned(), |command| format!("agent {command}"));
     if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {

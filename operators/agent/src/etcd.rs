@@ -1,5 +1,5 @@
-//! What the agent does for a member of an etcd cluster: it checks the data directory just before etcd starts, and limits what etcd
-//! takes of its volume.
+//! What the agent does for a member of an etcd cluster: it checks the data directory just before etcd starts, and limits what
+//! etcd takes of its volume.
 //!
 //! | file | contents |
 //! |---|---|

@@ -4,15 +4,15 @@ use agent_protocol::FailureMessage;
 pub(crate) use agent_protocol::FailureReason as Reason;
 use serde::Serialize;
 
-/// The kubelet cuts a termination message after 4096 bytes, which would leave half of a JSON object. Escapes and the
-/// reason need room too.
+/// The kubelet truncates a termination message after 4096 bytes, which would leave half of a JSON object. Escapes and the reason
+/// need space too.
 const LONGEST_MESSAGE: usize = 2500;
 
 /// Why a command failed, as short as a termination message must be.
 #[derive(Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct Failure(FailureMessage);
+pub(crate) struct CommandFailure(FailureMessage);
 
-impl Failure {
+impl CommandFailure {
     pub(crate) fn new(reason: Reason, message: impl Into<String>) -> Self {
         let message = message.into();
         let shown = cut(&message, LONGEST_MESSAGE);
@@ -33,14 +33,14 @@ impl Failure {
     }
 }
 
-/// As much of the beginning as fits into so many bytes.
+/// Truncates a text to so many bytes.
 pub(crate) fn cut(text: &str, bytes: usize) -> &str {
     let end = (0..=bytes.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
     &text[..end.unwrap_or(0)]
 }
 
-/// The first of some sentences, each cut, as they fit into a termination message, and how many more there are: a control
-/// character, which a user's name may have, would take six bytes there.
+/// The first of some sentences, each truncated so that they fit into a termination message, and how many more there are. Control
+/// characters, which a user's name may have, are replaced, as each would take six bytes there.
 pub(crate) fn in_short(sentences: &[String], most: usize, bytes: usize) -> Vec<String> {
     const CUT: &str = " ...";
     let short = |sentence: &String| {
@@ -50,7 +50,7 @@ pub(crate) fn in_short(sentences: &[String], most: usize, bytes: usize) -> Vec<S
     if sentences.len() <= most {
         return sentences.iter().map(short).collect();
     }
-    // The operator keeps no more than it asked for.
+    // The operator keeps no more than `most`.
     let mut shown: Vec<String> = sentences.iter().take(most.saturating_sub(1)).map(short).collect();
     shown.push(format!("and {} more", sentences.len() - shown.len()));
     shown
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn a_message_fits_into_what_the_kubelet_keeps() {
-        let failure = Failure::new(Reason::ToolFailed, "\u{e4}\"".repeat(4000));
+        let failure = CommandFailure::new(Reason::ToolFailed, "\u{e4}\"".repeat(4000));
         assert!(serde_json::to_vec(&failure).unwrap().len() < 4096);
         let sentences = in_short(&vec!["\u{1}".repeat(300); 9], 5, 200);
         assert!(serde_json::to_vec(&sentences).unwrap().len() < 1100);

@@ -5,13 +5,13 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use crate::failure::{Failure, Reason};
+use crate::failure::{CommandFailure, Reason};
 
 /// Copies this very executable to `directory/agent`.
-pub(crate) fn install(directory: &Path) -> Result<(), Failure> {
+pub(crate) fn install(directory: &Path) -> Result<(), CommandFailure> {
     copy(directory).map_err(|error| {
         let sentence = format!("the agent cannot be copied into {}: {error}", directory.display());
-        Failure::new(Reason::CannotInstall, sentence)
+        CommandFailure::new(Reason::CannotInstall, sentence)
     })
 }
 
@@ -20,6 +20,6 @@ fn copy(directory: &Path) -> io::Result<()> {
     fs::copy(std::env::current_exe()?, &new)?;
     // The containers that run it may have another user than the one that installs it.
     fs::set_permissions(&new, Permissions::from_mode(0o755))?;
-    // By a rename, since an executable that runs cannot be written to, and half of one must never be seen.
+    // By a rename, since a running executable cannot be written to, and no process must see half of one.
     fs::rename(new, directory.join("agent"))
 }

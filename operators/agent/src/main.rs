@@ -1,26 +1,26 @@
-//! What runs inside the pods of an operand, beside the engine: a static binary that needs no shell and knows nothing of
+//! The program that runs inside the pods of an operand, next to the engine: a static binary that needs no shell and no access to
 //! Kubernetes. An init container copies it into a volume of the pod; the engine's container starts it from there.
 //!
-//! For a member of an etcd cluster it does what no probe and no controller can do in time: it looks at the data
-//! directory just before etcd starts. A member that has forgotten what it acknowledged must not vote, so etcd is not
-//! started over an empty directory that held data before (`DataMissing`).
+//! For a member of an etcd cluster it does what no probe and no controller can do in time: it checks the data directory just
+//! before etcd starts. A member that has lost what it acknowledged must not vote, so the agent does not start etcd on an empty
+//! directory that held data before (`DataMissing`).
 //!
-//! For PostgreSQL it does what takes the engine's own programs: see `postgres.rs`.
+//! For PostgreSQL it does what needs the engine's own programs: see `postgres.rs`.
 //!
-//! Which commands there are, with their arguments, results and failures, `agent-protocol` says: the operators use the same types.
+//! `agent-protocol` defines the commands, with their arguments, results and failures: the operators use the same types.
 //!
 //! | file | what is in it |
 //! |---|---|
 //! | `etcd.rs`, `postgres.rs` | the commands for members of etcd clusters, and those for PostgreSQL |
 //! | `install.rs` | the command that copies the agent |
-//! | `held_room.rs` | room on a volume, measured and held back by files |
+//! | `held_space.rs` | space on a volume, measured and reserved by files |
 //! | `cli.rs` | arguments, as far as only the agent can check them; what is wrong with them |
 //! | `progress.rs`, `failure.rs`, `termination_message.rs` | what is reported during a wait; how a command fails; how it reports that, or its result |
 
 mod cli;
 mod etcd;
 mod failure;
-mod held_room;
+mod held_space;
 mod install;
 mod postgres;
 mod progress;
@@ -33,18 +33,18 @@ use std::sync::atomic::AtomicBool;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use agent_protocol::Command;
-use cli::{RunOptions, Stop, WaitOptions};
+use cli::{CliExit, RunOptions, WaitOptions};
 
 fn main() -> ExitCode {
-    end_at_once_when_told();
-    let parsed = Command::parse(std::env::args_os()).map_err(Stop::Arguments);
+    exit_on_termination_signals();
+    let parsed = Command::parse(std::env::args_os()).map_err(CliExit::Arguments);
     match parsed.and_then(perform) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(stop) => stop.report(),
+        Err(exit) => exit.report(),
     }
 }
 
-fn perform(command: Command) -> Result<(), Stop> {
+fn perform(command: Command) -> Result<(), CliExit> {
     match command {
         Command::Install(options) => {
             install::install(&options.directory)?;
@@ -71,11 +71,10 @@ fn perform(command: Command) -> Result<(), Stop> {
     Ok(())
 }
 
-/// The kernel drops SIGTERM and SIGINT that process 1 has no handler for, and in a container this is process 1.
+/// Installs handlers for SIGTERM and SIGINT: in a container this is process 1, for which the kernel drops signals without one.
 ///
-/// The handler ends the process itself: no wait has to look for a flag. `exec` takes it away again, so etcd is not
-/// concerned.
-fn end_at_once_when_told() {
+/// The handler ends the process itself, so no wait has to check a flag. `exec` removes it, so etcd is not affected.
+fn exit_on_termination_signals() {
     for signal in [SIGTERM, SIGINT] {
         let armed = Arc::new(AtomicBool::new(true));
         if let Err(error) = signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, armed) {

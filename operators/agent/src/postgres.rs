@@ -17,7 +17,7 @@
 use serde::Serialize;
 use serde_json::json;
 
-use crate::termination_message::leave;
+use crate::termination_message;
 
 pub(crate) mod backup;
 mod checksum;
@@ -29,13 +29,13 @@ pub(crate) mod restore;
 pub(crate) mod timed;
 pub(crate) mod upgrade;
 
-/// Reports what a command found: on stdout, and to the kubelet.
+/// Reports the result of a command, on stdout and to the kubelet.
 pub(crate) fn report(result: &impl Serialize) {
-    // Its fields in the order of their names, as ever.
+    // A JSON value has its fields in the order of their names, as in the results of earlier agents.
     let result = json!(result);
     println!("{result}");
-    if let Err(error) = leave(&result) {
+    if let Err(error) = termination_message::write(&result) {
         // Outside of a pod there is no kubelet to read it.
-        eprintln!("the result cannot be left to the kubelet: {error}");
+        eprintln!("the result cannot be written for the kubelet: {error}");
     }
 }

@@ -1,4 +1,4 @@
-//! What is said while waiting: for a person who reads the log of a pod that does not come up.
+//! Log lines during a wait, for an administrator who reads the log of a pod that does not start.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,14 +11,14 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct WaitLogger {
     goal: String,
-    /// Why it is not so yet; empty before that is known.
+    /// Why the goal is not reached yet; empty before that is known.
     state: String,
     since: Instant,
     logged: Instant,
 }
 
 impl WaitLogger {
-    /// Says what is waited for from now on.
+    /// Logs what the agent waits for from now on.
     pub(crate) fn new(goal: String) -> Self {
         eprintln!("waiting until {goal}");
         let now = Instant::now();
@@ -29,7 +29,7 @@ impl WaitLogger {
         self.since
     }
 
-    /// Says why the wait goes on, if it is another reason than before or has not been said for long.
+    /// Logs why the wait goes on, if the reason has changed or was last logged a while ago.
     pub(crate) fn update(&mut self, state: &str) {
         if state != self.state {
             state.clone_into(&mut self.state);
@@ -38,7 +38,7 @@ impl WaitLogger {
         self.heartbeat();
     }
 
-    /// Says that the wait is over.
+    /// Logs that the wait is over.
     pub(crate) fn done(&self, what: &str) {
         eprintln!("{what} (after {:.1} s)", self.since.elapsed().as_secs_f32());
     }
@@ -49,7 +49,7 @@ impl WaitLogger {
         }
     }
 
-    /// How long nothing needs to be said.
+    /// How long until the next line is due.
     pub(crate) fn until_heartbeat(&self) -> Duration {
         HEARTBEAT.saturating_sub(self.logged.elapsed())
     }
@@ -66,7 +66,7 @@ impl WaitLogger {
     }
 }
 
-/// A twentieth of what has been waited, so that what is waited for is noticed hardly later than it could be.
+/// A twentieth of the time waited so far, so that the end of a wait is noticed with little delay.
 fn pause(waited: Duration) -> Duration {
     (waited / 20).clamp(FIRST_PAUSE, LONGEST_PAUSE)
 }

@@ -34,7 +34,7 @@ fn never_observed_by_default(mut crd: CustomResourceDefinition) -> CustomResourc
             .and_then(|schema| schema.open_api_v3_schema.as_mut())
             .and_then(|schema| schema.properties.as_mut())
             .and_then(|properties| properties.get_mut("status"))
-            .expect("every kind of ours has a status");
+            .expect("every kind has a status");
         status.default = Some(JSON(json!({ "observedGeneration": -1 })));
         status.nullable = None;
     }
@@ -74,7 +74,7 @@ fn conditions(crd: &mut CustomResourceDefinition) -> impl Iterator<Item = &mut J
 }
 
 /// The fields of a member's pod that have types of Kubernetes.
-const KUBERNETES_OWN: [&str; 7] = [
+const KUBERNETES_FIELDS: [&str; 7] = [
     "affinity",
     "etcdEnv",
     "imagePullSecrets",
@@ -93,7 +93,7 @@ fn with_etcd_bounds(mut crd: CustomResourceDefinition) -> CustomResourceDefiniti
         // Otherwise a server-side apply that empties it would leave `null`, and the API server would skip its rules.
         at(root, &["spec", "storage"]).x_kubernetes_map_type = Some("atomic".into());
         let pod = at(root, &["spec", "pod"]);
-        for field in KUBERNETES_OWN {
+        for field in KUBERNETES_FIELDS {
             without_descriptions(at(pod, &[field]));
         }
 
@@ -135,7 +135,7 @@ fn with_etcd_bounds(mut crd: CustomResourceDefinition) -> CustomResourceDefiniti
 }
 
 /// The fields of a database's pod that have types of Kubernetes.
-const KUBERNETES_OWN_OF_DATABASES: [&str; 5] =
+const KUBERNETES_FIELDS_OF_DATABASES: [&str; 5] =
     ["affinity", "imagePullSecrets", "podSecurityContext", "tolerations", "topologySpreadConstraints"];
 
 /// The parts of a SampleDB's spec. A server-side apply that empties one leaves `null`, which means the same as `{}`.
@@ -161,7 +161,7 @@ fn with_database_bounds(mut crd: CustomResourceDefinition) -> CustomResourceDefi
         let root = version.schema.as_mut().and_then(|schema| schema.open_api_v3_schema.as_mut());
         let spec = at(root.expect("a definition has a schema"), &["spec"]);
         spec.default = Some(JSON(json!({})));
-        for field in KUBERNETES_OWN_OF_DATABASES {
+        for field in KUBERNETES_FIELDS_OF_DATABASES {
             without_descriptions(at(spec, &[field]));
         }
         for part in PARTS_OF_DATABASES {
@@ -173,9 +173,9 @@ fn with_database_bounds(mut crd: CustomResourceDefinition) -> CustomResourceDefi
 
 /// Keeps the description of a field, and removes those within it.
 fn without_descriptions(field: &mut JSONSchemaProps) {
-    let ours = field.description.take();
-    everywhere(field, &|schema| schema.description = None);
-    field.description = ours;
+    let description = field.description.take();
+    for_each_schema(field, &|schema| schema.description = None);
+    field.description = description;
 }
 
 /// The schema of a field, by its path.
@@ -195,17 +195,17 @@ fn items(schema: &mut JSONSchemaProps) -> &mut JSONSchemaProps {
 }
 
 /// Changes a schema and all schemas within it.
-fn everywhere(schema: &mut JSONSchemaProps, change: &impl Fn(&mut JSONSchemaProps)) {
+fn for_each_schema(schema: &mut JSONSchemaProps, change: &impl Fn(&mut JSONSchemaProps)) {
     change(schema);
     schema
         .properties
         .iter_mut()
         .flat_map(|properties| properties.values_mut())
-        .for_each(|field| everywhere(field, change));
+        .for_each(|field| for_each_schema(field, change));
     if let Some(JSONSchemaPropsOrArray::Schema(item)) = &mut schema.items {
-        everywhere(item, change);
+        for_each_schema(item, change);
     }
     if let Some(JSONSchemaPropsOrBool::Schema(value)) = &mut schema.additional_properties {
-        everywhere(value, change);
+        for_each_schema(value, change);
     }
 }

@@ -19,8 +19,8 @@ pub use options::ALLOWED_OPTIONS;
 pub use pod::PodPolicy;
 pub(crate) use pod::{DENIED_ENV, DENIED_ENV_MESSAGE, LABELS};
 pub use reason::{EtcdClusterEvent, EtcdClusterReason};
-pub use status::{EtcdClusterStatus, MemberRole, MemberStatus, Members, Phase, StorageStatus};
-pub use storage::{OnDelete, Storage};
+pub use status::{EtcdClusterPhase, EtcdClusterStatus, EtcdStorageStatus, MemberRole, MemberStatus, Members};
+pub use storage::{EtcdStorage, OnDelete};
 pub use tls::{MemberSecret, StaticTls, TlsPolicy};
 
 /// The annotation that assigns a cluster to a kind of install.
@@ -137,7 +137,7 @@ pub struct EtcdClusterSpec {
     /// Storage of each member's data. Default: a volume of the default StorageClass; without such a class, the pod's
     /// own disk, which is lost with the pod (condition Durable=False).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub storage: Option<Storage>,
+    pub storage: Option<EtcdStorage>,
 
     /// Options of etcd by name without dashes, such as `auto-compaction-retention: 1h`. A change rolls the members one
     /// at a time.

@@ -19,7 +19,7 @@ mod status;
 pub use crd::crds;
 pub use names::{ETCD_GROUP, GROUP, UNSAVED_DATA};
 pub use reason::{PodReason, Reason, ReconcileReason};
-pub use status::{Condition, ConditionStatus, Contract, ISO_SECONDS, Status, condition_type};
+pub use status::{Condition, ConditionStatus, Contract, ISO_SECONDS, ObjectStatus, condition_type};
 
 /// The fields of the CRDs, one line of JSON per kind and version: group, version, kind and schema with only types and
 /// names. Generated from [`crds`], which a manager need not build only to know the fields.

@@ -21,19 +21,20 @@ mod status;
 
 pub use autoscaling::{Autoscaling, Metric};
 pub use container::{PreStop, PullPolicy, PullSecret, Sleep};
-pub use environment::{EnvFrom, EnvVar, FieldRef, KeyRef, NameRef, ResourceFieldRef, ValueFrom};
+pub use environment::{EnvFrom, EnvKeyRef, EnvVar, FieldRef, NameRef, ResourceFieldRef, ValueFrom};
 pub use files::{
-    Claim, DownwardApi, DownwardFile, FileItem, FileSource, Files, Medium, Projection, Scratch, TokenFile,
+    DownwardApi, DownwardFile, FileItem, FileSource, Medium, MountedClaim, MountedFiles, ProjectedSource,
+    ScratchVolume, TokenFile,
 };
 pub use overrides::{FreeObject, PodMetadata, PodOverrides, RestartOn, SourceRef};
-pub use ports::{Port, Protocol};
-pub use probes::{Exec, Grpc, HttpGet, HttpScheme, Probe, Probes, TcpSocket};
+pub use ports::{AppPort, Protocol};
+pub use probes::{ContainerProbe, Exec, Grpc, HttpGet, HttpScheme, Probes, TcpSocket};
 pub use reason::MyAppReason;
 pub use resources::Resources;
-pub use rollout::{DisruptionBudget, Rollback, RollingUpdate, Strategy, StrategyType};
-pub use route::{GatewayRef, Route};
-pub use service::{ServiceOptions, ServiceType};
-pub use status::{MyAppStatus, Phase, ROUTE_ACCEPTED, RolledBack, SCALING_ACTIVE};
+pub use rollout::{DisruptionBudget, Rollback, RollingUpdate, RolloutStrategy, StrategyType};
+pub use route::{AppRoute, GatewayRef};
+pub use service::{AppServiceType, ServiceOptions};
+pub use status::{MyAppPhase, MyAppStatus, ROUTE_ACCEPTED, RolledBack, SCALING_ACTIVE};
 
 /// Desired state: what to run, in how many pods.
 #[derive(CustomResource, KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -140,7 +141,7 @@ pub struct MyAppSpec {
     #[schemars(length(max = 16))]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
     #[x_kube(validation = Rule::new(ports::DISTINCT).message("two ports must not have the same port and protocol"))]
-    pub ports: Vec<Port>,
+    pub ports: Vec<AppPort>,
 
     /// Type and annotations of the Service that `port` or `ports` creates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -148,7 +149,7 @@ pub struct MyAppSpec {
 
     /// Host and path of requests from outside; creates an HTTPRoute or Ingress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub route: Option<Route>,
+    pub route: Option<AppRoute>,
 
     /// Environment variables of the application.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -166,19 +167,19 @@ pub struct MyAppSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16))]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["mountPath".into()]))]
-    pub files: Vec<Files>,
+    pub files: Vec<MountedFiles>,
 
     /// Directories that start empty in each pod, of a limited size; at most 8.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 8))]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["mountPath".into()]))]
-    pub scratch: Vec<Scratch>,
+    pub scratch: Vec<ScratchVolume>,
 
     /// Existing PVCs in the same namespace, shared by all pods; at most 8.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 8))]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["mountPath".into()]))]
-    pub persistent_volume_claims: Vec<Claim>,
+    pub persistent_volume_claims: Vec<MountedClaim>,
 
     /// Resource requests and limits of each pod.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -211,7 +212,7 @@ pub struct MyAppSpec {
 
     /// Rollout strategy. Default: RollingUpdate, 25% more and 25% fewer pods.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub strategy: Option<Strategy>,
+    pub strategy: Option<RolloutStrategy>,
 
     /// Seconds without progress until a rollout fails, at least 1. Default: 600.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,8 +1,7 @@
 //! Reasons of conditions and Events.
 //!
-//! Each kind has an enum of its own, and [`ReconcileReason`] and [`PodReason`] hold what all of them share. Plans take and
-//! compare these; [`Reason`] is what stands in an object, where other releases and other programs may have put a word that
-//! no enum has.
+//! Each kind has its own enum; [`ReconcileReason`] and [`PodReason`] have the reasons that all kinds share. Plans use and compare
+//! these. A [`Reason`] is read from an object: another release or program may have written one that no enum has.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -19,8 +18,8 @@ pub struct Reason(Cow<'static, str>);
 impl Reason {
     /// A reason that another program reports, such as the kubelet or a controller of Kubernetes.
     #[must_use]
-    pub fn reported(word: &str) -> Self {
-        Self(Cow::Owned(word.to_owned()))
+    pub fn reported(reason: &str) -> Self {
+        Self(Cow::Owned(reason.to_owned()))
     }
 
     /// Whether it is one of `reasons`.
@@ -32,7 +31,7 @@ impl Reason {
         reasons.iter().any(|reason| self == reason)
     }
 
-    /// The word.
+    /// The reason as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -68,11 +67,11 @@ impl JsonSchema for Reason {
 }
 
 /// Declares an enum of reasons: a unit variant for each, with its meaning as the doc comment. The reason is the variant's name, or the
-/// word that follows it.
+/// text that follows it.
 macro_rules! reasons {
-    (@word $variant:ident) => { stringify!($variant) };
-    (@word $variant:ident $word:literal) => { $word };
-    ($(#[$about:meta])* $name:ident { $($(#[doc = $meaning:literal])+ $variant:ident $(= $word:literal)?,)+ }) => {
+    (@text $variant:ident) => { stringify!($variant) };
+    (@text $variant:ident $text:literal) => { $text };
+    ($(#[$about:meta])* $name:ident { $($(#[doc = $meaning:literal])+ $variant:ident $(= $text:literal)?,)+ }) => {
         $(#[$about])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum $name {
@@ -83,15 +82,15 @@ macro_rules! reasons {
             /// All of them, in the order of their declaration.
             pub const ALL: &[Self] = &[$(Self::$variant,)+];
 
-            /// The word that stands in objects.
+            /// The reason as text, as objects have it.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self {
-                    $(Self::$variant => $crate::reason::reasons!(@word $variant $($word)?),)+
+                    $(Self::$variant => $crate::reason::reasons!(@text $variant $($text)?),)+
                 }
             }
 
-            /// What it means, in a sentence.
+            /// What it means.
             #[must_use]
             pub const fn meaning(self) -> &'static str {
                 match self {
@@ -122,9 +121,9 @@ macro_rules! reasons {
 pub(crate) use reasons;
 
 impl Reason {
-    /// The word of an enum's variant.
-    pub(crate) const fn of(word: &'static str) -> Self {
-        Self(Cow::Borrowed(word))
+    /// The reason of an enum's variant.
+    pub(crate) const fn of(reason: &'static str) -> Self {
+        Self(Cow::Borrowed(reason))
     }
 }
 
@@ -215,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reason_is_its_word_in_json_and_in_text() {
+    fn a_reason_is_a_string_in_json_and_in_text() {
         let reason = Reason::from(ReconcileReason::APIServerError);
         assert_eq!(serde_json::to_value(&reason).unwrap(), "APIServerError");
         assert_eq!(serde_json::from_value::<Reason>("APIServerError".into()).unwrap(), reason);

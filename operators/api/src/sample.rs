@@ -4,7 +4,7 @@ use kube::{CustomResource, KubeSchema};
 use serde::{Deserialize, Serialize};
 
 use crate::reason::reasons;
-use crate::{Contract, Status};
+use crate::{Contract, ObjectStatus};
 
 /// A Sample keeps a ConfigMap with its own name that holds `testString`.
 #[derive(CustomResource, KubeSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -38,7 +38,7 @@ pub struct SampleStatus {
     pub contract: Contract,
 }
 
-impl Status for SampleStatus {
+impl ObjectStatus for SampleStatus {
     fn contract(&self) -> &Contract {
         &self.contract
     }

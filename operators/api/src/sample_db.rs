@@ -26,11 +26,11 @@ pub use crate::UNSAVED_DATA;
 use absent::or_default;
 pub(crate) use absent::{is_default, known};
 pub use backup::{
-    Backup, BackupStorage, Check, DEFAULT_BACKUP_SIZE, DEFAULT_SCHEDULE, DEFAULT_TIME_ZONE, Method, Retention, Verify,
-    VerifyMode,
+    Backup, BackupStorage, DEFAULT_BACKUP_SIZE, DEFAULT_SCHEDULE, DEFAULT_TIME_ZONE, Method, Retention,
+    VerificationCheck, Verify, VerifyMode,
 };
 pub(crate) use bootstrap::WITH_OFFSET;
-pub use bootstrap::{Bootstrap, DEFAULT_DATABASE, FromSnapshot, Init, KeyRef, RESERVED_IDENTIFIERS, SqlSource};
+pub use bootstrap::{Bootstrap, DEFAULT_DATABASE, FromSnapshot, Init, RESERVED_IDENTIFIERS, SqlKeyRef, SqlSource};
 pub use credentials::{Credentials, SecretRef};
 pub use deletion::{
     ACCEPT_FINAL_SNAPSHOT, ADOPT, Deletion, DeletionPolicy, FINAL_SNAPSHOT, OnSnapshotFailure, SKIP_FINAL_SNAPSHOT,
@@ -40,16 +40,16 @@ pub use reason::{SampleDBEvent, SampleDBReason};
 use reserved::ALREADY_SET;
 pub use reserved::Reserved;
 pub use scheduling::Scheduling;
-pub use service::{DEFAULT_PORT, DatabaseService, ServiceType};
+pub use service::{DEFAULT_PORT, DatabaseService, DatabaseServiceType};
 pub use status::{
-    BackupFailure, BackupStatus, BackupSuccess, BackupVerified, DeletionStatus, DeletionStep, EndpointsStatus,
-    EngineStatus, InitializationStatus, Phase, RestoreStatus, SampleDBStatus, StorageStatus, UpgradeResult,
+    BackupFailure, BackupStatus, BackupSuccess, BackupVerified, DatabaseStorageStatus, DeletionStatus, DeletionStep,
+    EndpointsStatus, EngineStatus, InitializationStatus, RestoreStatus, SampleDBPhase, SampleDBStatus, UpgradeResult,
     UpgradeStatus, UpgradeStep, VolumeStatus, condition_type,
 };
 pub(crate) use storage::unchanged;
-pub use storage::{DEFAULT_SIZE, Storage};
+pub use storage::{DEFAULT_SIZE, DatabaseStorage};
 pub use time::span;
-pub use upgrade::{Strategy, Upgrade, UpgradePolicy};
+pub use upgrade::{Upgrade, UpgradePolicy, UpgradeStrategy};
 
 /// Maximum length of a SampleDB's name: the names of Jobs, pods and snapshots derive from it, and may have 63
 /// characters.
@@ -120,7 +120,7 @@ pub struct SampleDBSpec {
 
     /// Volume of the database's data.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "is_default")]
-    pub storage: Storage,
+    pub storage: DatabaseStorage,
 
     /// Initial content of the database. Cannot be changed.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "is_default")]

@@ -23,14 +23,14 @@ pub mod condition_type {
 /// Format of times in status: whole seconds, like `metav1.Time`.
 pub const ISO_SECONDS: &str = "date-time";
 
-/// A status that carries the [`Contract`].
-pub trait Status: Clone + Default + PartialEq + Serialize + DeserializeOwned + Send + Sync + 'static {
+/// A status with the [`Contract`].
+pub trait ObjectStatus: Clone + Default + PartialEq + Serialize + DeserializeOwned + Send + Sync + 'static {
     /// The shared part.
     fn contract(&self) -> &Contract;
     /// The shared part, mutable.
     fn contract_mut(&mut self) -> &mut Contract;
-    /// Corrects the rest of the status after a step has failed.
-    fn fall_short(&mut self) {}
+    /// Corrects the rest of the status after an effect has failed.
+    fn mark_failed(&mut self) {}
 }
 
 /// Status fields that all kinds share, under the same keys.
@@ -44,15 +44,15 @@ pub struct Contract {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub managed_by: Option<String>,
     /// Conditions: Ready always; Reconciling, Stalled and Conflict only while True.
-    #[serde(default, deserialize_with = "whole")]
+    #[serde(default, deserialize_with = "complete_conditions")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     pub conditions: Vec<Condition>,
 }
 
-/// Reads conditions, and skips those of which another field manager has left only a part.
-fn whole<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Condition>, D::Error> {
-    let all = Vec::<Part>::deserialize(from)?;
-    let whole = all.into_iter().filter_map(|part| {
+/// Reads conditions. Skips incomplete ones, of which another field manager still owns some fields.
+fn complete_conditions<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Condition>, D::Error> {
+    let all = Vec::<PartialCondition>::deserialize(from)?;
+    let complete = all.into_iter().filter_map(|part| {
         Some(Condition {
             type_: part.type_,
             status: part.status?,
@@ -63,13 +63,13 @@ fn whole<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Condition>, D::Error>
             message: part.message,
         })
     });
-    Ok(whole.collect())
+    Ok(complete.collect())
 }
 
 /// A condition, possibly incomplete.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Part {
+struct PartialCondition {
     #[serde(rename = "type")]
     type_: Cow<'static, str>,
     status: Option<ConditionStatus>,

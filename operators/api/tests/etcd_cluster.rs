@@ -1,6 +1,6 @@
 //! EtcdCluster against the type of the archived operator: every key of that one, spelled as there.
 
-use api::etcd_cluster::{EtcdCluster, EtcdClusterSpec, EtcdClusterStatus, OnDelete, Phase};
+use api::etcd_cluster::{EtcdCluster, EtcdClusterPhase, EtcdClusterSpec, EtcdClusterStatus, OnDelete};
 use serde_json::{Value, json};
 
 /// Every field of the old type's spec.
@@ -102,7 +102,7 @@ fn unknown(value: &Value, schema: &Value, path: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_old_example_is_read() {
+fn the_example_of_the_archived_operator_is_read() {
     let example = json!({
         "apiVersion": "etcd.database.coreos.com/v1beta2",
         "kind": "EtcdCluster",
@@ -116,7 +116,7 @@ fn the_old_example_is_read() {
 }
 
 #[test]
-fn every_old_key_of_the_spec_is_read_and_written_as_it_was() {
+fn every_key_of_the_archived_spec_is_read_and_written_unchanged() {
     let spec: EtcdClusterSpec = serde_json::from_value(old_spec()).expect("a spec");
     let mut written = old_spec();
     // A number that is a quantity is kept as the text that Kubernetes makes of it.
@@ -130,9 +130,9 @@ fn every_old_key_of_the_spec_is_read_and_written_as_it_was() {
 }
 
 #[test]
-fn every_old_key_of_the_status_is_read_and_written_as_it_was() {
+fn every_key_of_the_archived_status_is_read_and_written_unchanged() {
     let status: EtcdClusterStatus = serde_json::from_value(old_status()).expect("a status");
-    assert_eq!((status.phase, status.members.unready.len()), (Some(Phase::Running), 1));
+    assert_eq!((status.phase, status.members.unready.len()), (Some(EtcdClusterPhase::Running), 1));
     let mut written = serde_json::to_value(&status).expect("JSON");
     // Of ours, only what says that we have not written it yet.
     let ours = written.as_object_mut().and_then(|fields| fields.remove("observedGeneration"));
@@ -141,7 +141,7 @@ fn every_old_key_of_the_status_is_read_and_written_as_it_was() {
 }
 
 #[test]
-fn what_the_old_operator_wrote_before_its_first_step_is_read() {
+fn the_first_status_of_the_archived_operator_is_read() {
     let untouched = json!({ "phase": "", "size": 0, "members": {}, "currentVersion": "", "targetVersion": "" });
     let status: EtcdClusterStatus = serde_json::from_value(untouched).expect("a status");
     assert_eq!(status.phase, None);
@@ -149,7 +149,7 @@ fn what_the_old_operator_wrote_before_its_first_step_is_read() {
 }
 
 #[test]
-fn numbers_do_for_quantities_and_nothing_is_written_that_was_not_given() {
+fn quantities_may_be_numbers_and_unset_fields_are_not_written() {
     let spec = json!({
         "size": 1,
         "pod": { "persistentVolumeClaimSpec": { "resources": { "requests": { "storage": 1_073_741_824 } } } },
@@ -165,7 +165,7 @@ fn numbers_do_for_quantities_and_nothing_is_written_that_was_not_given() {
 }
 
 #[test]
-fn the_schema_is_structural_and_every_refusal_is_a_sentence() {
+fn the_schema_is_structural_and_every_rule_has_a_message() {
     let mut wrong = Vec::new();
     each(&schema(), "", &mut |path, schema| {
         if !schema["type"].is_string() && schema["x-kubernetes-int-or-string"] != json!(true) {
@@ -184,7 +184,7 @@ fn the_schema_is_structural_and_every_refusal_is_a_sentence() {
 }
 
 #[test]
-fn our_fields_are_described_and_those_of_kubernetes_are_left_to_it() {
+fn own_fields_have_descriptions_and_fields_of_kubernetes_have_none() {
     let of_kubernetes = |path: &str| {
         let field = path.strip_prefix(".spec.pod.").and_then(|path| path.split_once(['.', '[', '{']));
         field.is_some_and(|(field, _)| {
@@ -207,5 +207,9 @@ fn our_fields_are_described_and_those_of_kubernetes_are_left_to_it() {
             wrong.push(path.to_owned());
         }
     });
-    assert!(wrong.is_empty(), "described and not ours, or ours and not described: {}", wrong.join(" "));
+    assert!(
+        wrong.is_empty(),
+        "described though a type of Kubernetes, or not described though a type of this project: {}",
+        wrong.join(" ")
+    );
 }

@@ -41,7 +41,7 @@ fn every_field_is_described() {
 }
 
 #[test]
-fn every_list_is_bounded_and_says_how_it_merges() {
+fn every_list_is_bounded_and_has_a_merge_strategy() {
     each(&schema()["properties"]["spec"], "spec", &mut |path, field| {
         if field["type"] == "array" {
             assert!(field["maxItems"].is_number(), "{path}");
@@ -67,7 +67,7 @@ fn an_explanation_of_the_spec_fits_on_two_screens() {
 
 /// Parsed, the fields that are taken as they are would have a hundred times the size of their text.
 #[test]
-fn free_fields_are_kept_as_their_text() {
+fn fields_without_a_schema_are_kept_as_text() {
     let x = vec![json!({ "a": 1 }); 175_000];
     let spec = json!({ "image": "i", "podOverrides": { "spec": { "x": x } },
         "autoscaling": { "max": 3, "metrics": [{ "type": "Pods", "x": x }] } });
@@ -87,7 +87,7 @@ fn free_fields_are_kept_as_their_text() {
 
 /// The operator asks for them by these names.
 #[test]
-fn names_of_what_restarts_pods_are_names_of_objects() {
+fn names_in_restart_on_are_names_of_objects() {
     let on = &schema()["properties"]["spec"]["properties"]["restartOn"]["items"]["properties"];
     let account = &schema()["properties"]["spec"]["properties"]["serviceAccountName"]["pattern"];
     assert!(account.is_string());

@@ -1,7 +1,7 @@
-//! SampleDB and SampleDBSnapshot: what their definitions say, and what is read and written.
+//! SampleDB and SampleDBSnapshot: their definitions, and what is read and written.
 
 use api::sample_db::{
-    DEFAULT_DATABASE, DeletionPolicy, LONGEST_NAME, Method, Phase, SampleDBSpec, SampleDBStatus, VerifyMode,
+    DEFAULT_DATABASE, DeletionPolicy, LONGEST_NAME, Method, SampleDBPhase, SampleDBSpec, SampleDBStatus, VerifyMode,
 };
 use api::sample_db_snapshot::{
     LONGEST_SNAPSHOT_NAME, SampleDBSnapshotSpec, SampleDBSnapshotStatus, SnapshotDeletionPolicy, SnapshotPhase,
@@ -45,7 +45,7 @@ fn of_kubernetes(path: &str) -> bool {
 }
 
 #[test]
-fn names_are_those_that_people_type() {
+fn names_and_short_names_are_as_documented() {
     let named = |kind| {
         let names = definition(kind)["spec"]["names"].clone();
         ["plural", "singular", "shortNames", "categories"].map(|key| names[key].clone())
@@ -61,7 +61,7 @@ fn names_are_those_that_people_type() {
 }
 
 #[test]
-fn columns_show_fields_that_there_are() {
+fn columns_show_existing_fields() {
     for kind in KINDS {
         let (schema, mut names) = (schema(kind), Vec::new());
         for column in definition(kind)["spec"]["versions"][0]["additionalPrinterColumns"].as_array().expect("columns") {
@@ -93,7 +93,7 @@ fn columns_show_fields_that_there_are() {
 }
 
 #[test]
-fn schemas_are_structural_and_every_refusal_is_a_sentence() {
+fn schemas_are_structural_and_every_rule_has_a_message() {
     let mut wrong = Vec::new();
     each_of_both(&mut |path, schema| {
         if !schema["type"].is_string() && schema["x-kubernetes-int-or-string"] != json!(true) {
@@ -105,7 +105,7 @@ fn schemas_are_structural_and_every_refusal_is_a_sentence() {
         for rule in schema["x-kubernetes-validations"].as_array().into_iter().flatten() {
             let message = rule["message"].as_str().or(rule["messageExpression"].as_str());
             if message.is_none_or(|message| message.split(' ').count() < 6) {
-                wrong.push(format!("{path}: {} says too little", rule["rule"]));
+                wrong.push(format!("{path}: {} has too short a message", rule["rule"]));
             }
         }
     });
@@ -113,7 +113,7 @@ fn schemas_are_structural_and_every_refusal_is_a_sentence() {
 }
 
 #[test]
-fn our_fields_are_described_and_those_of_kubernetes_are_left_to_it() {
+fn own_fields_have_descriptions_and_fields_of_kubernetes_have_none() {
     let mut wrong = Vec::new();
     each_of_both(&mut |path, schema| {
         let unnamed = path.ends_with("[]") || path.ends_with("{}") || KINDS.contains(&path) || path.ends_with(".spec");
@@ -121,11 +121,15 @@ fn our_fields_are_described_and_those_of_kubernetes_are_left_to_it() {
             wrong.push(path.to_owned());
         }
     });
-    assert!(wrong.is_empty(), "described and not ours, or ours and not described: {}", wrong.join(" "));
+    assert!(
+        wrong.is_empty(),
+        "described though a type of Kubernetes, or not described though a type of this project: {}",
+        wrong.join(" ")
+    );
 }
 
 #[test]
-fn what_people_write_has_bounds() {
+fn fields_of_the_spec_are_bounded() {
     let mut wrong = Vec::new();
     each_of_both(&mut |path, schema| {
         if !path.contains(".spec") || of_kubernetes(path) || path.contains(".resources") {
@@ -147,7 +151,7 @@ fn what_people_write_has_bounds() {
 }
 
 #[test]
-fn nothing_of_status_is_required_but_the_types_of_conditions() {
+fn only_the_types_of_conditions_are_required_in_status() {
     let mut wrong = Vec::new();
     each_of_both(&mut |path, schema| {
         let conditions = path.contains(".status.conditions");
@@ -163,7 +167,7 @@ fn nothing_of_status_is_required_but_the_types_of_conditions() {
 }
 
 #[test]
-fn an_empty_spec_is_one_of_defaults_and_stays_empty() {
+fn an_empty_spec_has_the_defaults_and_stays_empty() {
     let spec: SampleDBSpec = serde_json::from_value(json!({})).expect("a spec");
     assert_eq!(spec, SampleDBSpec::default());
     assert_eq!(serde_json::to_value(&spec).expect("JSON"), json!({}));
@@ -179,11 +183,11 @@ fn an_empty_spec_is_one_of_defaults_and_stays_empty() {
     assert!(spec.upgrade.snapshot_before() && spec.upgrade.rollback_on_failure());
     assert_eq!(spec.upgrade.keep_previous_volume_for(), "24h");
     assert_eq!((spec.deletion.policy, spec.deletion.timeout_seconds()), (DeletionPolicy::Snapshot, 1800));
-    assert_eq!(spec.deletion.keep_final_snapshot_for(), None, "until somebody deletes it");
+    assert_eq!(spec.deletion.keep_final_snapshot_for(), None, "kept until a user deletes it");
 }
 
 #[test]
-fn what_says_nothing_is_read_as_if_it_were_not_there() {
+fn empty_parts_are_read_as_absent() {
     let spec = json!({
         "engine": { "version": "", "image": "" }, "storage": null, "bootstrap": { "fromSnapshot": null },
         "backup": { "schedule": "", "retention": null, "storage": null, "verify": null },
@@ -206,7 +210,7 @@ fn fields_of_earlier_definitions_are_ignored() {
 }
 
 #[test]
-fn pods_are_asked_for_directly_in_the_spec() {
+fn pod_settings_are_directly_in_the_spec() {
     let spec = json!({
         "resources": { "requests": { "cpu": "250m", "memory": 4_294_967_296_u64 } },
         "nodeSelector": { "disktype": "ssd" },
@@ -223,7 +227,7 @@ fn pods_are_asked_for_directly_in_the_spec() {
 }
 
 #[test]
-fn words_and_times_of_a_later_manager_are_none_to_this_one() {
+fn unknown_values_of_a_later_manager_are_read_as_absent() {
     let status = json!({
         "phase": "FailingOver",
         "engine": { "running": "17.5", "colour": "blue" },
@@ -234,22 +238,22 @@ fn words_and_times_of_a_later_manager_are_none_to_this_one() {
     assert_eq!((status.phase, status.upgrade.step, status.upgrade.started_at), (None, None, None));
     assert_eq!((status.engine.running.as_deref(), status.upgrade.from.as_deref()), (Some("17.5"), Some("15.18")));
     let known: SampleDBStatus = serde_json::from_value(json!({ "phase": "RollingBack" })).expect("a status");
-    assert_eq!(known.phase, Some(Phase::RollingBack));
+    assert_eq!(known.phase, Some(SampleDBPhase::RollingBack));
     let snapshot: SampleDBSnapshotStatus = serde_json::from_value(json!({ "phase": "Ready" })).expect("a status");
     assert_eq!(snapshot.phase, Some(SnapshotPhase::Ready));
 }
 
 #[test]
-fn of_conditions_only_whole_ones_are_read() {
-    let whole = json!({ "type": "Ready", "status": "True", "reason": "Serving", "message": "all well",
+fn incomplete_conditions_are_skipped() {
+    let complete = json!({ "type": "Ready", "status": "True", "reason": "Serving", "message": "all well",
         "lastTransitionTime": "2026-11-21T10:00:00Z" });
-    let status = json!({ "conditions": [{ "type": "Stalled", "reason": "LeftBehind" }, whole] });
+    let status = json!({ "conditions": [{ "type": "Stalled", "reason": "LeftBehind" }, complete] });
     let status: SampleDBStatus = serde_json::from_value(status).expect("a status");
-    assert_eq!(serde_json::to_value(&status.contract.conditions).expect("JSON"), json!([whole]));
+    assert_eq!(serde_json::to_value(&status.contract.conditions).expect("JSON"), json!([complete]));
 }
 
 #[test]
-fn a_status_without_anything_holds_only_the_contract() {
+fn an_empty_status_has_only_the_contract() {
     let empty = json!({ "conditions": [], "observedGeneration": -1 });
     assert_eq!(serde_json::to_value(SampleDBStatus::default()).expect("JSON"), empty);
     assert_eq!(serde_json::to_value(SampleDBSnapshotStatus::default()).expect("JSON"), empty);
@@ -260,12 +264,12 @@ fn final_snapshots_keep_their_files() {
     let policy = |spec: Value| serde_json::from_value::<SampleDBSnapshotSpec>(spec).expect("a spec").deletion_policy();
     assert_eq!(policy(json!({ "sampleDB": "web" })), SnapshotDeletionPolicy::Delete);
     assert_eq!(policy(json!({ "sampleDB": "web", "reason": "Final" })), SnapshotDeletionPolicy::Retain);
-    let told = json!({ "sampleDB": "web", "reason": "Final", "deletionPolicy": "Delete" });
-    assert_eq!(policy(told), SnapshotDeletionPolicy::Delete);
+    let with_policy = json!({ "sampleDB": "web", "reason": "Final", "deletionPolicy": "Delete" });
+    assert_eq!(policy(with_policy), SnapshotDeletionPolicy::Delete);
 }
 
 #[test]
-fn rules_of_names_are_as_long_as_is_said() {
+fn rules_of_names_have_the_documented_length() {
     for (kind, longest) in [("SampleDB", LONGEST_NAME), ("SampleDBSnapshot", LONGEST_SNAPSHOT_NAME)] {
         let rule = schema(kind)["x-kubernetes-validations"][0]["rule"].to_string();
         assert!(rule.contains(&format!("{{0,{}}}", longest - 2)), "{rule}");

@@ -1,13 +1,13 @@
-//! The live etcd behind a cluster: asked and changed through its members.
+//! The etcd behind a cluster: the operator queries and changes it through its members.
 
 mod act;
+mod channel_pool;
 mod client;
-mod fault;
+mod error;
+mod grpc_client;
 mod http;
-mod live;
-mod look;
-mod pool;
-mod rooms;
+mod responses;
+mod volume_reports;
 
-pub use client::{EtcdClient, Place};
-pub use live::Live;
+pub use client::{EtcdClient, MemberEndpoint};
+pub use grpc_client::GrpcEtcdClient;

@@ -1,6 +1,6 @@
-//! The kind EtcdCluster, as the operator knows it.
+//! The kind EtcdCluster, as the operator caches it.
 
-use runtime::plan::Kind;
+use runtime::plan::ResourceKind;
 use runtime::projections::{Custom, CustomKind};
 
 /// The kind EtcdCluster.
@@ -8,7 +8,8 @@ use runtime::projections::{Custom, CustomKind};
 pub enum EtcdClusterKind {}
 
 impl CustomKind for EtcdClusterKind {
-    const KIND: Kind = Kind { group: api::ETCD_GROUP, version: "v1beta2", kind: "EtcdCluster", plural: "etcdclusters" };
+    const KIND: ResourceKind =
+        ResourceKind { group: api::ETCD_GROUP, version: "v1beta2", kind: "EtcdCluster", plural: "etcdclusters" };
     const ANNOTATIONS: &'static [&'static str] =
         &[api::etcd_cluster::SCOPE, api::etcd_cluster::MOVE_LEADER, api::etcd_cluster::ADOPT];
     const FREE: &'static [&'static str] = &[
@@ -23,7 +24,7 @@ impl CustomKind for EtcdClusterKind {
     type Status = api::etcd_cluster::EtcdClusterStatus;
 }
 
-/// An EtcdCluster as the planner sees it.
+/// The cached part of an EtcdCluster.
 pub type EtcdCluster = Custom<EtcdClusterKind>;
 
 /// The controller's name.

@@ -1,10 +1,10 @@
 //! The operator of EtcdCluster: etcd members as pods that keep their names and volumes.
 //!
-//! Each member is a pod of its own, with a claim of the same name. How many there are and what they run follows from the
-//! spec; who is a member is asked of etcd itself, at every pass, and never remembered. [`plan`] takes one step at a time:
-//! members come in as learners, vote once they are in sync, come back on their volumes, are replaced only where the
-//! others hold quorum, and roll to other versions along etcd's own rules. The agent (`operators/agent`) stands before
-//! etcd in each pod, lest a member that lost its data votes as if it had not.
+//! Each member is a pod with a PVC of the same name. The spec determines how many there are and what they run. Which members
+//! exist is queried from etcd in every reconcile, and never cached. [`plan`] takes one step at a time: a new member joins as a
+//! learner, and votes once it is in sync; a member without a pod restarts on its volume; the operator replaces a member only
+//! while the others hold quorum, and upgrades by etcd's own rules. The agent (`operators/agent`) runs before etcd in each pod, so
+//! that a member that lost its data does not vote.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use api::etcd_cluster::EtcdClusterReason;
 use jiff::Timestamp;
 use kube::Client;
 use runtime::cache::{Cache, Store};
-use runtime::controller::Watches;
+use runtime::controller::WatchBuilder;
 use runtime::permissions::Permission;
 use runtime::{Error, Operator};
 
@@ -32,12 +32,12 @@ use observe::Stores;
 use observe::live::LiveSystems;
 use plan::{EtcdAct, EtcdPlan, Observed};
 
-/// What the controller may do in each watched namespace.
+/// The permissions of the controller in each watched namespace.
 pub const PERMISSIONS: &[Permission] = &[
     // `patch` for the finalizer, which is metadata.
     Permission { group: api::ETCD_GROUP, resources: &["etcdclusters"], verbs: &["get", "list", "watch", "patch"] },
     Permission { group: api::ETCD_GROUP, resources: &["etcdclusters/status"], verbs: &["patch"] },
-    // Owner references that block deletion need it where OwnerReferencesPermissionEnforcement is on (OpenShift).
+    // Owner references that block deletion require it with OwnerReferencesPermissionEnforcement (OpenShift).
     Permission { group: api::ETCD_GROUP, resources: &["etcdclusters/finalizers"], verbs: &["update"] },
     Permission {
         group: "",
@@ -49,18 +49,18 @@ pub const PERMISSIONS: &[Permission] = &[
         resources: &["poddisruptionbudgets"],
         verbs: &["get", "list", "watch", "create", "patch", "delete"],
     },
-    // Whether cluster DNS tells of a pod yet; read while one joins.
+    // To find out whether cluster DNS publishes a pod; read while a member joins.
     Permission { group: "discovery.k8s.io", resources: &["endpointslices"], verbs: &["list"] },
-    // Whether the namespace dictates which users pods run as (OpenShift); read before pods are made.
+    // To find out whether the namespace assigns the user ids of pods (OpenShift); read before pods are created.
     Permission { group: "", resources: &["namespaces"], verbs: &["get"] },
 ];
 
-/// What a manager says of all clusters.
+/// The settings of the manager for all clusters.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Which clusters this install looks after.
+    /// Which clusters this install manages.
     pub scope: Scope,
-    /// Whether it watches all namespaces.
+    /// Whether the install watches all namespaces.
     pub all_namespaces: bool,
     /// The image with the agent.
     pub agent_image: Arc<str>,
@@ -94,7 +94,7 @@ impl Operator for EtcdClusterOperator {
         &self.stores.clusters
     }
 
-    fn watch(&self, watches: &mut Watches) {
+    fn watch(&self, watches: &mut WatchBuilder) {
         watches.children(&self.stores.pods);
         watches.children(&self.stores.claims);
         watches.children(&self.stores.services);
@@ -104,7 +104,7 @@ impl Operator for EtcdClusterOperator {
     async fn observe(&self, cluster: &Arc<EtcdCluster>) -> Result<Observed, Error> {
         let mut queries = self.live.queries(&cluster.meta.key);
         let observed = observe::observe(&self.stores, &mut queries, &self.settings.agent_image, cluster).await?;
-        metrics::tell(&observed);
+        metrics::set(&observed);
         Ok(observed)
     }
 
@@ -113,13 +113,13 @@ impl Operator for EtcdClusterOperator {
     }
 
     async fn act(&self, _: &Arc<EtcdCluster>, act: EtcdAct) -> Result<(), Error> {
-        if let plan::Change::Remove { absent, staying, .. } = &act.change {
+        if let plan::EtcdChange::Remove { absent, staying, .. } = &act.change {
             preconditions::must_be_absent(&self.live.client, absent).await?;
             preconditions::must_stay(&self.live.client, staying).await?;
         }
         let change = act.change.clone();
         match self.live.etcd.act(act).await {
-            // etcd says when it will do so; asked again soon, and told in the status meanwhile.
+            // etcd accepts the change later. The next reconcile retries it, and the status reports that meanwhile.
             Err(Error::Transient { reason, message, .. })
                 if reason.is_one_of(&[EtcdClusterReason::WaitingForEtcd, EtcdClusterReason::LearnerNotInSync]) =>
             {
@@ -127,7 +127,7 @@ impl Operator for EtcdClusterOperator {
                 Ok(())
             }
             Ok(()) => {
-                tracing::info!(?change, "etcd has changed membership");
+                tracing::info!(?change, "etcd changed");
                 Ok(())
             }
             failed => failed,
@@ -142,24 +142,24 @@ impl Operator for EtcdClusterOperator {
 
 #[cfg(test)]
 mod tests {
-    use runtime::cache::Entry;
+    use runtime::cache::CacheEntry;
     use serde_json::json;
 
     use super::*;
 
     /// An empty term has three bytes of JSON, and takes some fifty in memory.
     #[test]
-    fn a_spec_that_would_take_many_times_its_text_in_memory_is_not_kept() {
+    fn a_spec_that_takes_much_more_memory_than_text_is_not_kept() {
         let decoded = |terms: usize| {
             let terms = vec![json!({}); terms];
             let required = json!({ "requiredDuringSchedulingIgnoredDuringExecution": { "nodeSelectorTerms": terms } });
             let pod = json!({ "affinity": { "nodeAffinity": required } });
             let object =
                 json!({ "metadata": { "namespace": "n", "name": "c", "uid": "u" }, "spec": { "size": 3, "pod": pod } });
-            Entry::<EtcdCluster>::decode(&object.to_string()).unwrap()
+            CacheEntry::<EtcdCluster>::decode(&object.to_string()).unwrap()
         };
-        assert!(matches!(decoded(20_000), Entry::Object(_)));
-        let Entry::Broken(broken) = decoded(470_000) else { panic!("it is kept") };
+        assert!(matches!(decoded(20_000), CacheEntry::Object(_)));
+        let CacheEntry::Undecodable(broken) = decoded(470_000) else { panic!("it is kept") };
         assert!(broken.error.starts_with("spec.pod.affinity is too long: "), "{}", broken.error);
         assert!(broken.error.ends_with("make it shorter"), "{}", broken.error);
     }

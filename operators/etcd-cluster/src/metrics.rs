@@ -1,67 +1,75 @@
-//! What is measured of each cluster: by its namespace and name, and never by member, whose names come and go.
+//! The metrics of each cluster, by its namespace and name. None is by member, because the names of members change.
 
 use jiff::Timestamp;
-use runtime::metrics::objects::{Family, Of};
+use runtime::metrics::objects::{MetricFamily, ObjectMetrics};
 
 use crate::kind::CONTROLLER;
 use crate::plan::Observed;
-use crate::plan::roster::{Node, Roster};
+use crate::plan::member_set::{MemberSet, MemberView};
 use crate::plan::space;
 
-const HAS_QUORUM: Family =
-    Family { name: "etcd_cluster_has_quorum", help: "1 if etcd answers a linearizable read, else 0", counter: false };
-const LEADER_CHANGES: Family = Family {
+const HAS_QUORUM: MetricFamily = MetricFamily {
+    name: "etcd_cluster_has_quorum",
+    help: "1 if etcd answers a linearizable read, else 0",
+    counter: false,
+};
+const LEADER_CHANGES: MetricFamily = MetricFamily {
     name: "etcd_cluster_leader_changes_total",
     help: "Number of leader changes that the manager has observed",
     counter: true,
 };
-const DB_SIZE: Family = Family {
+const DB_SIZE: MetricFamily = MetricFamily {
     name: "etcd_cluster_db_size_bytes",
     help: "Size of the largest member's database in bytes",
     counter: false,
 };
-const DB_QUOTA: Family = Family {
+const DB_QUOTA: MetricFamily = MetricFamily {
     name: "etcd_cluster_db_quota_bytes",
     help: "Size in bytes that a member's database may grow to",
     counter: false,
 };
-const ALARM: Family = Family {
+const ALARM: MetricFamily = MetricFamily {
     name: "etcd_cluster_alarm",
     help: "1 while this alarm of etcd is raised; absent otherwise",
     counter: false,
 };
-const RAFT_INDEX: Family = Family {
+const RAFT_INDEX: MetricFamily = MetricFamily {
     name: "etcd_cluster_raft_index",
     help: "Index of the last Raft log entry known to be committed",
     counter: false,
 };
-const VOLUMES: Family =
-    Family { name: "etcd_cluster_volumes", help: "Number of member volumes with a problem, by state", counter: false };
-const FREE_BYTES: Family = Family {
+const VOLUMES: MetricFamily = MetricFamily {
+    name: "etcd_cluster_volumes",
+    help: "Number of member volumes with a problem, by state",
+    counter: false,
+};
+const FREE_BYTES: MetricFamily = MetricFamily {
     name: "etcd_cluster_volume_free_bytes",
     help: "Free bytes on the member volume with the fewest; absent if no member reports them",
     counter: false,
 };
-const FREE_FILES: Family = Family {
+const FREE_FILES: MetricFamily = MetricFamily {
     name: "etcd_cluster_volume_free_files",
     help: "Free inodes on the member volume with the fewest; absent if no member reports them",
     counter: false,
 };
-const MEMBERS: Family = Family { name: "etcd_cluster_members", help: "Number of members, by state", counter: false };
+const MEMBERS: MetricFamily =
+    MetricFamily { name: "etcd_cluster_members", help: "Number of members, by state", counter: false };
 
-/// Tells of a cluster.
-pub(crate) fn tell(observed: &Observed) {
-    let of = Of { controller: CONTROLLER, key: &observed.cluster.meta.key };
-    let roster = Roster::of(observed, Timestamp::now());
-    of.set(HAS_QUORUM, None, number(usize::from(roster.listed)));
-    let (before, now) = (observed.cluster.status.leader.as_deref(), roster.leader().map(|leader| leader.name.as_str()));
-    // The status is about to be written, so each change is seen once.
+/// Sets the metrics of a cluster.
+pub(crate) fn set(observed: &Observed) {
+    let of = ObjectMetrics { controller: CONTROLLER, key: &observed.cluster.meta.key };
+    let members = MemberSet::of(observed, Timestamp::now());
+    of.set(HAS_QUORUM, None, number(usize::from(members.list_known)));
+    let (before, now) =
+        (observed.cluster.status.leader.as_deref(), members.leader().map(|leader| leader.name.as_str()));
+    // This reconcile writes the status, so each change counts once.
     of.add(LEADER_CHANGES, number(usize::from(before.is_some() && now.is_some() && before != now)));
-    let endpoints = || roster.nodes.iter().filter_map(|node| node.endpoint);
+    let endpoints = || members.all.iter().filter_map(|member| member.endpoint);
     let largest = endpoints().map(|endpoint| endpoint.db_size).max().unwrap_or(0);
     #[allow(clippy::cast_precision_loss, reason = "sizes of databases are far below 2^52")]
     of.set(DB_SIZE, None, largest as f64);
-    match space::quota(observed, &roster) {
+    match space::quota(observed, &members) {
         #[allow(clippy::cast_precision_loss, reason = "quotas are below 2^50")]
         Some(quota) => of.set(DB_QUOTA, None, quota as f64),
         None => of.unset(DB_QUOTA),
@@ -73,13 +81,13 @@ pub(crate) fn tell(observed: &Observed) {
     let newest = endpoints().map(|endpoint| endpoint.raft_index).max().unwrap_or(0);
     #[allow(clippy::cast_precision_loss, reason = "an index of 2^52 takes centuries")]
     of.set(RAFT_INDEX, None, newest as f64);
-    let learners = roster.members().filter(|node| node.is_learner()).count();
-    let healthy = roster.voters().filter(|node| node.is_healthy()).count();
-    let unhealthy = roster.members().count() - learners - healthy;
-    for (state, count) in bad_volumes(observed, &roster) {
+    let learners = members.listed().filter(|member| member.is_learner()).count();
+    let healthy = members.voters().filter(|member| member.is_healthy()).count();
+    let unhealthy = members.listed().count() - learners - healthy;
+    for (state, count) in bad_volumes(observed, &members) {
         of.set(VOLUMES, Some(("state", state)), number(count));
     }
-    let (bytes, files) = space::least_free(observed, &roster);
+    let (bytes, files) = space::least_free(observed, &members);
     for (family, least) in [(FREE_BYTES, bytes), (FREE_FILES, files)] {
         match least {
             #[allow(clippy::cast_precision_loss, reason = "sizes of volumes are far below 2^52")]
@@ -92,13 +100,13 @@ pub(crate) fn tell(observed: &Observed) {
     }
 }
 
-/// How many volumes of members are in each state that somebody should know of.
-pub(crate) fn bad_volumes(observed: &Observed, roster: &Roster<'_>) -> [(&'static str, usize); 3] {
-    let count = |bad: &dyn Fn(&Node<'_>) -> bool| roster.nodes.iter().filter(|node| bad(node)).count();
+/// The number of member volumes with a problem, by state.
+pub(crate) fn bad_volumes(observed: &Observed, members: &MemberSet<'_>) -> [(&'static str, usize); 3] {
+    let count = |bad: &dyn Fn(&MemberView<'_>) -> bool| members.all.iter().filter(|member| bad(member)).count();
     [
-        ("terminating", count(&space::is_terminating)),
+        ("terminating", count(&space::has_terminating_volume)),
         ("full", count(&space::is_full)),
-        ("low", count(&|node| space::is_low(observed, node))),
+        ("low", count(&|member| space::is_low(observed, member))),
     ]
 }
 

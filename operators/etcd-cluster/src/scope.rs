@@ -1,25 +1,25 @@
-//! Which clusters an install looks after, by the archived operator's rule: an annotation says that a cluster is for an
-//! operator of the whole cluster.
+//! Which clusters an install manages, by the rule of the archived operator: an annotation assigns a cluster to an install that
+//! watches all namespaces.
 
 use std::fmt;
 use std::str::FromStr;
 
 use api::etcd_cluster::CLUSTERWIDE;
 
-/// Which clusters an install looks after.
+/// Which clusters an install manages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scope {
-    /// All of them when all namespaces are watched, else those that are not annotated.
+    /// If all namespaces are watched, those without the annotation or with `clusterwide`; otherwise those without it.
     #[default]
     Auto,
-    /// Those that are not annotated.
+    /// Those without the annotation.
     Namespaced,
-    /// Those that are annotated `etcd.database.coreos.com/scope: clusterwide`.
+    /// Those with the annotation `etcd.database.coreos.com/scope: clusterwide`.
     Clusterwide,
 }
 
 impl Scope {
-    /// Whether a cluster annotated like this is looked after.
+    /// Whether the install manages a cluster with that value of the annotation.
     #[must_use]
     pub fn manages(self, annotation: Option<&str>, all_namespaces: bool) -> bool {
         match self {
@@ -48,7 +48,7 @@ impl FromStr for Scope {
             "auto" => Ok(Self::Auto),
             "namespaced" => Ok(Self::Namespaced),
             "clusterwide" => Ok(Self::Clusterwide),
-            _ => Err("it takes auto, namespaced or clusterwide".to_owned()),
+            _ => Err("it must be auto, namespaced or clusterwide".to_owned()),
         }
     }
 }

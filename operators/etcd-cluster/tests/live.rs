@@ -1,6 +1,6 @@
-//! `etcd::Live` against real etcd processes of every minor version that the operator runs. `scripts/test --all servers`
+//! `GrpcEtcdClient` against real etcd processes of every minor version that the operator runs. `scripts/test --all servers`
 //! unpacks the images of etcd into file trees and runs this with each. By hand:
-//! `ETCD_TREE=<one of the folders that it prints> cargo test -p etcd-cluster --test live -- --ignored`
+//! `ETCD_TREE=<one of the directories that it prints> cargo test -p etcd-cluster --test live -- --ignored`
 
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
@@ -8,47 +8,52 @@ use std::time::{Duration, Instant};
 use api::Reason;
 use api::etcd_cluster::EtcdClusterReason;
 use etcd_client::{AlarmAction, AlarmOptions, AlarmType};
-use etcd_cluster::etcd::{EtcdClient, Live, Place};
-use etcd_cluster::plan::{Alarm, Change, Endpoint, Etcd, EtcdAct, Member};
+use etcd_cluster::etcd::{EtcdClient, GrpcEtcdClient, MemberEndpoint};
+use etcd_cluster::plan::{Alarm, EndpointStatus, Etcd, EtcdAct, EtcdChange, ListedMember};
 
 #[path = "live/process.rs"]
 mod process;
 
 use process::Process;
 
-/// Looks until that is seen.
-async fn until(live: &Live, places: &[Place], what: &str, mut seen: impl FnMut(&Etcd) -> bool) -> Etcd {
+/// Queries until that is observed.
+async fn until(
+    client: &GrpcEtcdClient,
+    endpoints: &[MemberEndpoint],
+    what: &str,
+    mut seen: impl FnMut(&Etcd) -> bool,
+) -> Etcd {
     let started = Instant::now();
     loop {
-        let etcd = live.look(places, None).await;
+        let etcd = client.query(endpoints, None).await;
         if seen(&etcd) {
             return etcd;
         }
-        assert!(started.elapsed() < Duration::from_secs(30), "{what} is never seen: {etcd:?}");
+        assert!(started.elapsed() < Duration::from_secs(30), "{what} is never observed: {etcd:?}");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
 
-/// Looks until all members that there are have started and answer.
-async fn until_up(live: &Live, places: &[Place]) -> Etcd {
+/// Queries until all these members have started and answer.
+async fn until_up(client: &GrpcEtcdClient, endpoints: &[MemberEndpoint]) -> Etcd {
     let named = |etcd: &Etcd| {
-        let named = |members: &Vec<Member>| members.iter().filter(|member| !member.name.is_empty()).count();
-        etcd.members.as_ref().is_ok_and(|members| named(members) == places.len() && members.len() == places.len())
+        let named = |members: &Vec<ListedMember>| members.iter().filter(|member| !member.name.is_empty()).count();
+        etcd.members.as_ref().is_ok_and(|members| named(members) == endpoints.len() && members.len() == endpoints.len())
             && etcd.endpoints.values().all(Result::is_ok)
     };
-    until(live, places, "a cluster that is up", named).await
+    until(client, endpoints, "a cluster that is up", named).await
 }
 
-async fn act(live: &Live, via: &[&Process], change: Change) -> Result<(), Reason> {
+async fn act(client: &GrpcEtcdClient, via: &[&Process], change: EtcdChange) -> Result<(), Reason> {
     let via = via.iter().map(|process| process.host.as_str().into()).collect();
-    live.act(EtcdAct { via, change }).await.map_err(|error| error.reason())
+    client.act(EtcdAct { endpoints: via, change }).await.map_err(|error| error.reason())
 }
 
-/// Acts when etcd takes changes again: not within seconds of the last one.
-async fn once_healthy(live: &Live, via: &Process, change: &Change) -> Result<(), Reason> {
+/// Retries a change until etcd accepts it: after another change, that takes seconds.
+async fn once_healthy(client: &GrpcEtcdClient, via: &Process, change: &EtcdChange) -> Result<(), Reason> {
     let started = Instant::now();
     loop {
-        let outcome = act(live, &[via], change.clone()).await;
+        let outcome = act(client, &[via], change.clone()).await;
         if outcome != Err(EtcdClusterReason::WaitingForEtcd.into()) || started.elapsed() > Duration::from_secs(30) {
             return outcome;
         }
@@ -56,34 +61,34 @@ async fn once_healthy(live: &Live, via: &Process, change: &Change) -> Result<(),
     }
 }
 
-fn endpoint<'a>(etcd: &'a Etcd, name: &str) -> Result<&'a Endpoint, &'a str> {
+fn endpoint<'a>(etcd: &'a Etcd, name: &str) -> Result<&'a EndpointStatus, &'a str> {
     etcd.endpoints[name].as_ref().map_err(String::as_str)
 }
 
-fn member(etcd: &Etcd, peer_url: &str) -> Option<Member> {
+fn member(etcd: &Etcd, peer_url: &str) -> Option<ListedMember> {
     etcd.members.as_ref().expect("a list").iter().find(|member| member.peer_urls == [peer_url]).cloned()
 }
 
 #[tokio::test]
 #[ignore = "scripts/test --all servers"]
-async fn a_member_tells_of_itself_and_looking_writes_nothing() {
-    let (a, live) = (Process::single("a"), Live::new());
-    let etcd = until_up(&live, &[a.place()]).await;
-    let told = endpoint(&etcd, "a").unwrap().clone();
-    assert!(told.version.starts_with("3.") && told.cluster_id != 0 && told.db_size > 0, "{told:?}");
-    assert!(told.leader == told.member_id && !told.learner && told.raft_index > 0, "{told:?}");
+async fn a_member_reports_its_status_and_queries_write_nothing() {
+    let (a, client) = (Process::single("a"), GrpcEtcdClient::new());
+    let etcd = until_up(&client, &[a.endpoint()]).await;
+    let reported = endpoint(&etcd, "a").unwrap().clone();
+    assert!(reported.version.starts_with("3.") && reported.cluster_id != 0 && reported.db_size > 0, "{reported:?}");
+    assert!(reported.leader == reported.member_id && !reported.learner && reported.raft_index > 0, "{reported:?}");
     assert_eq!(etcd.alarms, []);
-    let listed = Member { id: told.member_id, name: "a".into(), peer_urls: vec![a.peer_url()], learner: false };
+    let listed =
+        ListedMember { id: reported.member_id, name: "a".into(), peer_urls: vec![a.peer_url()], learner: false };
     assert_eq!(etcd.members, Ok(vec![listed]));
-    assert_eq!(live.look(&[], None).await, Etcd::default());
+    assert_eq!(client.query(&[], None).await, Etcd::default());
 
-    // Its first seconds are its own; from then on nobody writes, were it not for us. Only 3.3 and older have to be asked for
-    // their alarms, and etcd answers that by an entry in its log.
-    let asked = u64::from(["3.2.", "3.3."].iter().any(|old| told.version.starts_with(old)));
+    // In its first seconds etcd writes entries of its own. From then on, only the query of alarms writes one, with 3.3 and older.
+    let queried = u64::from(["3.2.", "3.3."].iter().any(|old| reported.version.starts_with(old)));
     let mut before = 0;
-    until(&live, &[a.place()], "an index that stays", |etcd| {
+    until(&client, &[a.endpoint()], "an index that stays", |etcd| {
         let now = endpoint(etcd, "a").unwrap().raft_index;
-        now - std::mem::replace(&mut before, now) == asked
+        now - std::mem::replace(&mut before, now) == queried
     })
     .await;
 }
@@ -91,37 +96,37 @@ async fn a_member_tells_of_itself_and_looking_writes_nothing() {
 #[tokio::test]
 #[ignore = "scripts/test --all servers"]
 async fn a_learner_is_listed_refused_and_removed() {
-    let (a, b, live) = (Process::single("a"), Process::new("b"), Live::new());
-    let voter = endpoint(&until_up(&live, &[a.place()]).await, "a").unwrap().member_id;
-    let add = Change::Add { peer_url: b.peer_url(), learner: true };
-    assert_eq!(act(&live, &[&b, &a], add.clone()).await, Ok(()), "through the one that can be reached");
+    let (a, b, client) = (Process::single("a"), Process::new("b"), GrpcEtcdClient::new());
+    let voter = endpoint(&until_up(&client, &[a.endpoint()]).await, "a").unwrap().member_id;
+    let add = EtcdChange::Add { peer_url: b.peer_url(), learner: true };
+    assert_eq!(act(&client, &[&b, &a], add.clone()).await, Ok(()), "through the one that can be reached");
     // In the same second etcd gives it the same id, and complains of that; later, of the URL.
-    assert_eq!(act(&live, &[&a], add.clone()).await, Ok(()), "is made already");
+    assert_eq!(act(&client, &[&a], add.clone()).await, Ok(()), "was made before");
     tokio::time::sleep(Duration::from_millis(1100)).await;
-    assert_eq!(act(&live, &[&a], add).await, Ok(()), "is made already");
-    let learner = member(&live.look(&[a.place()], None).await, &b.peer_url()).unwrap();
+    assert_eq!(act(&client, &[&a], add).await, Ok(()), "was made before");
+    let learner = member(&client.query(&[a.endpoint()], None).await, &b.peer_url()).unwrap();
     assert!(learner.name.is_empty() && learner.learner, "{learner:?}");
 
     assert_eq!(
-        act(&live, &[&a], Change::Promote { id: learner.id }).await,
+        act(&client, &[&a], EtcdChange::Promote { id: learner.id }).await,
         Err(EtcdClusterReason::LearnerNotInSync.into())
     );
-    assert_eq!(act(&live, &[&a], Change::Promote { id: voter }).await, Ok(()), "votes already");
-    let another = Change::Add { peer_url: "http://127.0.0.1:1".to_owned(), learner: true };
+    assert_eq!(act(&client, &[&a], EtcdChange::Promote { id: voter }).await, Ok(()), "votes already");
+    let another = EtcdChange::Add { peer_url: "http://127.0.0.1:1".to_owned(), learner: true };
     assert_eq!(
-        act(&live, &[&a], another).await,
+        act(&client, &[&a], another).await,
         Err(EtcdClusterReason::WaitingForEtcd.into()),
         "one learner at a time"
     );
     for _ in 0..2 {
         assert_eq!(
-            act(&live, &[&a], Change::Remove { id: learner.id, absent: Vec::new(), staying: Vec::new() }).await,
+            act(&client, &[&a], EtcdChange::Remove { id: learner.id, absent: Vec::new(), staying: Vec::new() }).await,
             Ok(())
         );
     }
-    assert_eq!(member(&live.look(&[a.place()], None).await, &b.peer_url()), None);
+    assert_eq!(member(&client.query(&[a.endpoint()], None).await, &b.peer_url()), None);
     assert_eq!(
-        act(&live, &[&b], Change::Remove { id: 1, absent: Vec::new(), staying: Vec::new() }).await,
+        act(&client, &[&b], EtcdChange::Remove { id: 1, absent: Vec::new(), staying: Vec::new() }).await,
         Err(EtcdClusterReason::EtcdUnreachable.into())
     );
 }
@@ -130,86 +135,87 @@ async fn a_learner_is_listed_refused_and_removed() {
 #[tokio::test]
 #[ignore = "scripts/test --all servers"]
 async fn a_member_that_votes_at_once_is_added_and_removed() {
-    let (a, mut b, live) = (Process::single("a"), Process::new("b"), Live::new());
-    until_up(&live, &[a.place()]).await;
-    let add = Change::Add { peer_url: b.peer_url(), learner: false };
-    assert_eq!(act(&live, &[&a], add.clone()).await, Ok(()));
+    let (a, mut b, client) = (Process::single("a"), Process::new("b"), GrpcEtcdClient::new());
+    until_up(&client, &[a.endpoint()]).await;
+    let add = EtcdChange::Add { peer_url: b.peer_url(), learner: false };
+    assert_eq!(act(&client, &[&a], add.clone()).await, Ok(()));
     (b.cluster, b.state) = (format!("{},{}", a.cluster, b.cluster), "existing");
     b.start();
-    let etcd = until_up(&live, &[a.place(), b.place()]).await;
+    let etcd = until_up(&client, &[a.endpoint(), b.endpoint()]).await;
     assert!(!endpoint(&etcd, "b").unwrap().learner);
-    assert_eq!(once_healthy(&live, &a, &add).await, Ok(()), "is made already");
+    assert_eq!(once_healthy(&client, &a, &add).await, Ok(()), "was made before");
     let id = member(&etcd, &b.peer_url()).unwrap().id;
-    let remove = Change::Remove { id, absent: Vec::new(), staying: Vec::new() };
+    let remove = EtcdChange::Remove { id, absent: Vec::new(), staying: Vec::new() };
     for _ in 0..2 {
-        assert_eq!(once_healthy(&live, &a, &remove).await, Ok(()));
+        assert_eq!(once_healthy(&client, &a, &remove).await, Ok(()));
     }
-    let etcd = until(&live, &[a.place()], "a member less", |etcd| etcd.members.is_ok()).await;
+    let etcd = until(&client, &[a.endpoint()], "one member less", |etcd| etcd.members.is_ok()).await;
     assert_eq!(member(&etcd, &b.peer_url()), None);
 }
 
 #[tokio::test]
 #[ignore = "scripts/test --all servers"]
 async fn a_learner_that_has_caught_up_votes() {
-    let (a, mut b, live) = (Process::single("a"), Process::new("b"), Live::new());
-    until_up(&live, &[a.place()]).await;
-    assert_eq!(act(&live, &[&a], Change::Add { peer_url: b.peer_url(), learner: true }).await, Ok(()));
+    let (a, mut b, client) = (Process::single("a"), Process::new("b"), GrpcEtcdClient::new());
+    until_up(&client, &[a.endpoint()]).await;
+    assert_eq!(act(&client, &[&a], EtcdChange::Add { peer_url: b.peer_url(), learner: true }).await, Ok(()));
     (b.cluster, b.state) = (format!("{},{}", a.cluster, b.cluster), "existing");
     b.start();
-    let places = [b.place(), a.place()];
-    let etcd = until_up(&live, &places).await;
+    let endpoints = [b.endpoint(), a.endpoint()];
+    let etcd = until_up(&client, &endpoints).await;
     assert!(endpoint(&etcd, "b").unwrap().learner);
-    let alone = live.look(&places[..1], None).await;
+    let alone = client.query(&endpoints[..1], None).await;
     assert_eq!(alone.members, Err("only learners answer".into()));
 
     let id = member(&etcd, &b.peer_url()).unwrap().id;
-    while let Err(reason) = act(&live, &[&a], Change::Promote { id }).await {
+    while let Err(reason) = act(&client, &[&a], EtcdChange::Promote { id }).await {
         assert!(reason == EtcdClusterReason::LearnerNotInSync, "{reason}");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    until(&live, &places, "a vote", |etcd| endpoint(etcd, "b").is_ok_and(|b| !b.learner)).await;
-    assert_eq!(act(&live, &[&a], Change::MoveLeader { to: id }).await, Ok(()));
-    until(&live, &places, "a new leader", |etcd| endpoint(etcd, "b").is_ok_and(|b| b.leader == id)).await;
+    until(&client, &endpoints, "a vote", |etcd| endpoint(etcd, "b").is_ok_and(|b| !b.learner)).await;
+    assert_eq!(act(&client, &[&a], EtcdChange::MoveLeader { to: id }).await, Ok(()));
+    until(&client, &endpoints, "a new leader", |etcd| endpoint(etcd, "b").is_ok_and(|b| b.leader == id)).await;
 }
 
 #[tokio::test]
 #[ignore = "scripts/test --all servers"]
-async fn those_that_do_not_answer_are_told_apart() {
-    let (a, dead, mute, live) = (Process::single("a"), Process::new("dead"), Process::new("mute"), Live::new());
-    until_up(&live, &[a.place()]).await;
+async fn failures_are_distinguished() {
+    let (a, dead, mute, client) =
+        (Process::single("a"), Process::new("dead"), Process::new("mute"), GrpcEtcdClient::new());
+    until_up(&client, &[a.endpoint()]).await;
     let _mute = TcpListener::bind((mute.host.as_str(), 2379)).unwrap();
-    let etcd = live.look(&[dead.place(), mute.place(), a.place()], None).await;
+    let etcd = client.query(&[dead.endpoint(), mute.endpoint(), a.endpoint()], None).await;
     assert_eq!(endpoint(&etcd, "dead"), Err("refuses connections"));
     assert_eq!(endpoint(&etcd, "mute"), Err("does not answer within 2 s"));
     assert_eq!(etcd.members.map(|members| members.len()), Ok(1));
     assert_eq!(
-        act(&live, &[&mute, &dead, &a], Change::Remove { id: 1, absent: Vec::new(), staying: Vec::new() }).await,
+        act(&client, &[&mute, &dead, &a], EtcdChange::Remove { id: 1, absent: Vec::new(), staying: Vec::new() }).await,
         Ok(())
     );
 }
 
 #[tokio::test]
 #[ignore = "scripts/test --all servers"]
-async fn a_member_that_comes_back_answers_again() {
-    let (mut a, live) = (Process::single("a"), Live::new());
-    let places = [a.place()];
-    let before = until_up(&live, &places).await;
+async fn a_restarted_member_answers_again() {
+    let (mut a, client) = (Process::single("a"), GrpcEtcdClient::new());
+    let endpoints = [a.endpoint()];
+    let before = until_up(&client, &endpoints).await;
     for _ in 0..2 {
         a.kill();
-        let etcd = live.look(&places, None).await;
+        let etcd = client.query(&endpoints, None).await;
         assert_eq!(endpoint(&etcd, "a"), Err("refuses connections"));
         assert_eq!(etcd.members, Err("no member answers".into()));
         a.start();
-        assert_eq!(until_up(&live, &places).await.members, before.members);
+        assert_eq!(until_up(&client, &endpoints).await.members, before.members);
     }
 }
 
 #[tokio::test]
 #[ignore = "scripts/test --all servers"]
 async fn without_quorum_there_is_no_list() {
-    let (mut all, live) = (Process::cluster(["a", "b", "c"]), Live::new());
-    let places = all.each_ref().map(Process::place);
-    let etcd = until_up(&live, &places).await;
+    let (mut all, client) = (Process::cluster(["a", "b", "c"]), GrpcEtcdClient::new());
+    let endpoints = all.each_ref().map(Process::endpoint);
+    let etcd = until_up(&client, &endpoints).await;
     let leader = endpoint(&etcd, "a").unwrap().leader;
     let leads = |name| endpoint(&etcd, name).unwrap().member_id == leader;
     all.sort_by_key(|process| !leads(process.name));
@@ -217,53 +223,53 @@ async fn without_quorum_there_is_no_list() {
 
     others.iter().for_each(Process::freeze);
     let started = Instant::now();
-    let frozen = live.look(&places, None).await;
+    let frozen = client.query(&endpoints, None).await;
     assert!(started.elapsed() < Duration::from_millis(4600), "{:?}", started.elapsed());
-    let why_not = format!("{} does not answer a linearizable read in time", lead.name);
+    let why_not = format!("a linearizable read through {} timed out", lead.name);
     assert_eq!(frozen.members, Err(why_not));
     others.iter_mut().for_each(Process::kill);
-    let etcd = until(&live, &places, "a lack of leader", |etcd| etcd.members == Err("no leader".into())).await;
+    let etcd = until(&client, &endpoints, "a lack of leader", |etcd| etcd.members == Err("no leader".into())).await;
     assert_eq!(endpoint(&etcd, lead.name).unwrap().leader, 0);
     assert_eq!(endpoint(&etcd, others[0].name), Err("refuses connections"));
 }
 
 #[tokio::test]
 #[ignore = "scripts/test --all servers"]
-async fn alarms_are_told() {
-    let (a, live) = (Process::single("a"), Live::new());
-    let id = endpoint(&until_up(&live, &[a.place()]).await, "a").unwrap().member_id;
-    let mut client = a.client().await;
-    for (kind, told) in [(AlarmType::Nospace, Alarm::NoSpace), (AlarmType::Corrupt, Alarm::Corrupt)] {
+async fn alarms_are_reported() {
+    let (a, client) = (Process::single("a"), GrpcEtcdClient::new());
+    let id = endpoint(&until_up(&client, &[a.endpoint()]).await, "a").unwrap().member_id;
+    let mut etcdctl = a.client().await;
+    for (kind, reported) in [(AlarmType::Nospace, Alarm::NoSpace), (AlarmType::Corrupt, Alarm::Corrupt)] {
         let mut options = AlarmOptions::new();
         options.with_member(id);
-        client.alarm(AlarmAction::Activate, kind, Some(options.clone())).await.unwrap();
-        let etcd = live.look(&[a.place()], None).await;
-        assert_eq!((etcd.alarms, etcd.members.is_ok()), (vec![(id, told)], true));
-        client.alarm(AlarmAction::Deactivate, kind, Some(options)).await.unwrap();
-        assert_eq!(live.look(&[a.place()], None).await.alarms, []);
+        etcdctl.alarm(AlarmAction::Activate, kind, Some(options.clone())).await.unwrap();
+        let etcd = client.query(&[a.endpoint()], None).await;
+        assert_eq!((etcd.alarms, etcd.members.is_ok()), (vec![(id, reported)], true));
+        etcdctl.alarm(AlarmAction::Deactivate, kind, Some(options)).await.unwrap();
+        assert_eq!(client.query(&[a.endpoint()], None).await.alarms, []);
     }
 }
 
 #[tokio::test]
 #[ignore = "scripts/test --all servers"]
 async fn authentication_is_not_taken_for_silence() {
-    let (a, live) = (Process::single("a"), Live::new());
-    until_up(&live, &[a.place()]).await;
-    let mut client = a.client().await;
-    client.user_add("root", "secret", None).await.unwrap();
-    client.user_grant_role("root", "root").await.unwrap();
-    client.auth_enable().await.unwrap();
-    let etcd = live.look(&[a.place()], None).await;
+    let (a, client) = (Process::single("a"), GrpcEtcdClient::new());
+    until_up(&client, &[a.endpoint()]).await;
+    let mut etcdctl = a.client().await;
+    etcdctl.user_add("root", "secret", None).await.unwrap();
+    etcdctl.user_grant_role("root", "root").await.unwrap();
+    etcdctl.auth_enable().await.unwrap();
+    let etcd = client.query(&[a.endpoint()], None).await;
     match endpoint(&etcd, "a") {
-        // Before 3.6, and in the first releases of 3.5, only the read is denied, which proves quorum.
+        // Before 3.6, and in the first releases of 3.5, only the read is denied, which shows that there is quorum.
         Ok(_) => assert_eq!(etcd.members.map(|members| members.len()), Ok(1)),
         Err(why_not) => {
-            assert_eq!(why_not, "demands authentication: user name is empty");
+            assert_eq!(why_not, "requires authentication: user name is empty");
             assert_eq!(etcd.members, Err(format!("a {why_not}")));
         }
     }
     assert_eq!(
-        act(&live, &[&a], Change::Remove { id: 1, absent: Vec::new(), staying: Vec::new() }).await,
+        act(&client, &[&a], EtcdChange::Remove { id: 1, absent: Vec::new(), staying: Vec::new() }).await,
         Err(EtcdClusterReason::AuthenticationRequired.into())
     );
 }

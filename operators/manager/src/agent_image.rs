@@ -1,4 +1,4 @@
-//! The image whose `/agent` runs in members' pods: as told, else the one that this manager itself runs from.
+//! The image whose `/agent` runs in members' pods: the one that the flag sets, else that of this manager's own pod.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,60 +10,60 @@ use tokio::time::timeout;
 
 use crate::own_pod;
 
-/// What is taken when nothing better is known: what scripts/images makes, by the name that scripts/names.env gives it.
-const DEFAULT: &str = "localhost/multi-operator:dev";
+/// The image if no other is known: scripts/images builds it, under the name that scripts/names.env sets.
+const DEFAULT_IMAGE: &str = "localhost/multi-operator:dev";
 
-/// The manager's own container, by the names that it has in manifests.
+/// The names that manifests give to the manager's container.
 const CONTAINERS: [&str; 2] = ["manager", "etcd-operator"];
 
-/// How long an answer may take: what is on its way to an API server that is away may never come back.
-const LIMIT: Duration = Duration::from_secs(4);
-/// How long until it is asked again.
-const AGAIN: Duration = Duration::from_secs(1);
-/// After so many refusals it is no right that was granted a moment ago.
-const REFUSALS: u32 = 5;
+/// How long one request may take: a request to an unavailable API server may never return.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(4);
+/// How long to wait before the next request.
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
+/// After this many rejections the failure is final. The first ones may be about permissions that have only just been granted.
+const MAX_REJECTIONS: u32 = 5;
 
-/// `given`, else the image of the pod that this process runs in. Waits for an API server that is away: it is asked at
-/// start only, and a wrong image would be in every new member's pod from then on.
+/// `given`, else the image of the pod that this process runs in. Waits for an unavailable API server: the image is read only at
+/// start, and a wrong one would be in every new pod from then on.
 pub async fn find(given: Option<&str>, client: &Client) -> Arc<str> {
     if let Some(given) = given {
         return given.into();
     }
     let own = match own_pod::key(|name| std::env::var(name).ok()) {
-        Some(pod) => ask(&format!("/api/v1/namespaces/{}/pods/{}", pod.namespace, pod.name), client).await,
+        Some(pod) => own_image(&format!("/api/v1/namespaces/{}/pods/{}", pod.namespace, pod.name), client).await,
         None => Err("POD_NAMESPACE and POD_NAME are not set".to_owned()),
     };
     match own {
         Ok(image) => image.into(),
         Err(why) => {
             tracing::warn!(
-                "etcd members and databases take their agent from {DEFAULT}, since the image of this manager's own pod \
-                 cannot be told: {why}; --agent-image or AGENT_IMAGE names another"
+                "using {DEFAULT_IMAGE} as the image of the agent: the image of this manager's own pod is unknown: {why}; set \
+                 --agent-image or AGENT_IMAGE"
             );
-            DEFAULT.into()
+            DEFAULT_IMAGE.into()
         }
     }
 }
 
-/// No more of a pod than is asked for.
+/// The fields of a pod that are read.
 #[derive(Deserialize)]
-struct Pod {
-    spec: Spec,
+struct PodFields {
+    spec: PodSpecFields,
 }
 
 #[derive(Deserialize)]
-struct Spec {
-    containers: Vec<Container>,
+struct PodSpecFields {
+    containers: Vec<ContainerFields>,
 }
 
 #[derive(Deserialize)]
-struct Container {
+struct ContainerFields {
     name: String,
     image: Option<String>,
 }
 
-impl Pod {
-    /// The image of the manager's container, else of the first.
+impl PodFields {
+    /// The image of the manager's container, else of the first one.
     fn image(self) -> Option<String> {
         let containers = self.spec.containers;
         let own = containers.iter().position(|container| CONTAINERS.contains(&container.name.as_str())).unwrap_or(0);
@@ -71,29 +71,30 @@ impl Pod {
     }
 }
 
-async fn ask(path: &str, client: &Client) -> Result<String, String> {
-    let (mut refusals, mut told) = (0, false);
+/// The image of the pod at that path.
+async fn own_image(path: &str, client: &Client) -> Result<String, String> {
+    let (mut rejections, mut reported) = (0, false);
     loop {
         let request = Request::get(path).body(Vec::new()).map_err(|error| format!("{path}: {error}"))?;
-        let Ok(answer) = timeout(LIMIT, client.request::<Pod>(request)).await else { continue };
+        let Ok(answer) = timeout(REQUEST_TIMEOUT, client.request::<PodFields>(request)).await else { continue };
         match answer {
-            Ok(pod) => return pod.image().ok_or_else(|| "its container names none".to_owned()),
+            Ok(pod) => return pod.image().ok_or_else(|| "its container has no image".to_owned()),
             Err(Error::Api(refusal)) if (400..500).contains(&refusal.code) && refusal.code != 429 => {
-                refusals += 1;
-                if refusals == REFUSALS {
+                rejections += 1;
+                if rejections == MAX_REJECTIONS {
                     return Err(refusal.message);
                 }
             }
-            Err(error) if !told => {
+            Err(error) if !reported => {
                 let error = runtime::Error::from(error);
                 tracing::warn!(
-                    "waiting to learn the image of this manager's own pod (AGENT_IMAGE spares that): {error}"
+                    "cannot read the image of this manager's own pod: {error}; retrying; set AGENT_IMAGE to start without it"
                 );
-                told = true;
+                reported = true;
             }
             Err(_) => {}
         }
-        tokio::time::sleep(AGAIN).await;
+        tokio::time::sleep(RETRY_INTERVAL).await;
     }
 }
 
@@ -102,9 +103,11 @@ mod tests {
     use super::*;
 
     fn image(containers: &[(&str, Option<&str>)]) -> Option<String> {
-        let container =
-            |(name, image): &(&str, Option<&str>)| Container { name: (*name).into(), image: image.map(str::to_owned) };
-        Pod { spec: Spec { containers: containers.iter().map(container).collect() } }.image()
+        let container = |(name, image): &(&str, Option<&str>)| ContainerFields {
+            name: (*name).into(),
+            image: image.map(str::to_owned),
+        };
+        PodFields { spec: PodSpecFields { containers: containers.iter().map(container).collect() } }.image()
     }
 
     #[test]

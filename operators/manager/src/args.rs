@@ -11,7 +11,7 @@ use etcd_cluster::Scope;
 use runtime::leader_election::LeaseName;
 use runtime::telemetry::{LogFormat, parse_filter};
 
-use crate::compat::{self, Asked, Note};
+use crate::compat::{self, LegacyCommand, LogNote};
 
 mod bind_address;
 
@@ -23,11 +23,11 @@ pub use bind_address::BindAddress;
 pub struct Args {
     /// Controllers to run, separated by commas; * runs all of them
     #[arg(long, env = "CONTROLLERS", default_value = "*")]
-    pub controllers: Controllers,
+    pub controllers: ControllerSelection,
 
     /// Namespaces to watch, separated by commas; empty watches all. For a list, permissions within them are enough
     #[arg(long = "watch-namespaces", env = "WATCH_NAMESPACE", default_value = "", value_name = "NAMESPACES")]
-    pub watch_namespaces: Namespaces,
+    pub watch_namespaces: WatchedNamespaces,
 
     /// Which EtcdClusters to manage: clusterwide, those with the annotation; namespaced, those without it; auto, both if the
     /// manager watches all namespaces, else those without it
@@ -41,7 +41,7 @@ pub struct Args {
 
     /// Which pod fields MyApps may override: none, placement (where pods run; labels and annotations) or all
     #[arg(long, env = "POD_OVERRIDES", default_value_t, value_name = "LIMIT")]
-    pub pod_overrides: my_app::plan::Limit,
+    pub pod_overrides: my_app::plan::OverrideLimit,
 
     /// Name of the Lease that elects a leader, and names this install
     #[arg(long, env = "LEASE_NAME", default_value = "multi-operator", value_parser = object_name)]
@@ -59,12 +59,12 @@ pub struct Args {
     pub identity: Option<String>,
 
     /// Disable leader election. Use only if no other replica can run
-    #[arg(long, env = "NO_LEADER_ELECTION", value_parser = switch, default_value = "false", action = ArgAction::Set,
+    #[arg(long, env = "NO_LEADER_ELECTION", value_parser = boolean, default_value = "false", action = ArgAction::Set,
           num_args = 0..=1, default_missing_value = "true", require_equals = true, value_name = "BOOL")]
     pub no_leader_election: bool,
 
     /// Take over objects that another install manages, even if its Lease is held or cannot be read
-    #[arg(long, env = "TAKE_OVER", value_parser = switch, default_value = "false", action = ArgAction::Set,
+    #[arg(long, env = "TAKE_OVER", value_parser = boolean, default_value = "false", action = ArgAction::Set,
           num_args = 0..=1, default_missing_value = "true", require_equals = true, value_name = "BOOL")]
     pub take_over: bool,
 
@@ -90,7 +90,7 @@ pub struct Args {
 
     /// Serve metrics over HTTPS, to clients that the API server authorizes. If false: over HTTP, to every client, so bind to
     /// 127.0.0.1
-    #[arg(long, env = "METRICS_SECURE", value_parser = switch, default_value = "true", action = ArgAction::Set,
+    #[arg(long, env = "METRICS_SECURE", value_parser = boolean, default_value = "true", action = ArgAction::Set,
           num_args = 0..=1, default_missing_value = "true", require_equals = true, value_name = "BOOL")]
     pub metrics_secure: bool,
 
@@ -110,27 +110,27 @@ pub struct Args {
 
     /// Messages for the log, written once it is initialized.
     #[arg(skip)]
-    pub notes: Vec<Note>,
+    pub notes: Vec<LogNote>,
 }
 
 impl Args {
-    /// Parses flags and environment, as the command by whose name the process was called. Prints help, or the error and what
-    /// is allowed, and exits in those cases.
+    /// Parses flags and environment, as the command that the program name selects. On `--help` and on errors, prints a message and
+    /// exits.
     #[must_use]
     pub fn read() -> Self {
-        let words: Vec<OsString> = std::env::args_os().collect();
-        let text = |word: &OsString| word.to_string_lossy().into_owned();
-        let program = words.first().map(text).unwrap_or_default();
+        let arguments: Vec<OsString> = std::env::args_os().collect();
+        let text = |argument: &OsString| argument.to_string_lossy().into_owned();
+        let program = arguments.first().map(text).unwrap_or_default();
         if !compat::is_called(&program) {
-            return Self::of(&words);
+            return Self::parsed(&arguments);
         }
-        let arguments: Vec<String> = words.iter().skip(1).map(text).collect();
-        match compat::read(&arguments, |name| std::env::var(name).ok()) {
-            Ok(Asked::Run { flags, notes }) => {
-                let words: Vec<OsString> = std::iter::once(program).chain(flags).map(OsString::from).collect();
-                Self { notes, ..Self::of(&words) }
+        let legacy: Vec<String> = arguments.iter().skip(1).map(text).collect();
+        match compat::read(&legacy, |name| std::env::var(name).ok()) {
+            Ok(LegacyCommand::Run { flags, notes }) => {
+                let arguments: Vec<OsString> = std::iter::once(program).chain(flags).map(OsString::from).collect();
+                Self { notes, ..Self::parsed(&arguments) }
             }
-            Ok(Asked::Print(text)) => {
+            Ok(LegacyCommand::Print(text)) => {
                 print!("{text}");
                 std::process::exit(0);
             }
@@ -141,12 +141,12 @@ impl Args {
         }
     }
 
-    fn of(words: &[OsString]) -> Self {
+    fn parsed(arguments: &[OsString]) -> Self {
         let command = Self::command().mut_args(|argument| {
             let value = argument.get_env().and_then(std::env::var_os);
             if value.is_some_and(|value| value.is_empty()) { argument.env(Resettable::Reset) } else { argument }
         });
-        Self::from_arg_matches(&command.get_matches_from(words)).unwrap_or_else(|error| error.exit())
+        Self::from_arg_matches(&command.get_matches_from(arguments)).unwrap_or_else(|error| error.exit())
     }
 
     /// The Lease to contend for; `inferred` is the namespace of the service account or kubeconfig.
@@ -159,25 +159,23 @@ impl Args {
 
 /// Which controllers to run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Controllers(Option<Vec<String>>);
+pub struct ControllerSelection(Option<Vec<String>>);
 
-impl Controllers {
-    /// Those of `known` that were asked for, in the order of `known`.
+impl ControllerSelection {
+    /// The selected ones of `known`, in the order of `known`.
     ///
     /// # Errors
-    /// A sentence that lists the known, when one is asked for that is not among them.
+    /// A message that lists `known`: a selected name is not among them.
     pub fn select<'known>(&self, known: &[&'known str]) -> Result<Vec<&'known str>, String> {
         let Some(wanted) = &self.0 else { return Ok(known.to_vec()) };
         match wanted.iter().find(|name| !known.contains(&name.as_str())) {
-            Some(name) => {
-                Err(format!("there is no controller {name:?}: known are {}, and * for all", known.join(", ")))
-            }
+            Some(name) => Err(format!("unknown controller {name:?}; use {}, or * for all", known.join(", "))),
             None => Ok(known.iter().copied().filter(|name| wanted.iter().any(|wanted| wanted == name)).collect()),
         }
     }
 }
 
-impl FromStr for Controllers {
+impl FromStr for ControllerSelection {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -186,11 +184,11 @@ impl FromStr for Controllers {
     }
 }
 
-/// Namespaces to watch; none means all.
+/// The namespaces to watch; an empty list means all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Namespaces(pub Vec<String>);
+pub struct WatchedNamespaces(pub Vec<String>);
 
-impl FromStr for Namespaces {
+impl FromStr for WatchedNamespaces {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -198,7 +196,7 @@ impl FromStr for Namespaces {
     }
 }
 
-/// Comma-separated, blanks trimmed, duplicates and empty entries dropped, order kept.
+/// The entries of a comma-separated list in their order, trimmed, without duplicates and empty ones.
 fn list(text: &str) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for name in text.split(',').map(str::trim).filter(|name| !name.is_empty()) {
@@ -222,7 +220,9 @@ fn namespace(text: &str) -> Result<String, String> {
     if is_label(name) {
         return Ok(name.to_owned());
     }
-    Err(format!("{name:?} is no namespace: at most 63 of a-z, 0-9 and -, beginning and ending with a letter or digit"))
+    Err(format!(
+        "{name:?} is not a valid namespace: use at most 63 of a-z, 0-9 and -, starting and ending with a letter or digit"
+    ))
 }
 
 fn object_name(text: &str) -> Result<String, String> {
@@ -230,7 +230,8 @@ fn object_name(text: &str) -> Result<String, String> {
     if runtime::names::is_dns_subdomain(name) {
         return Ok(name.to_owned());
     }
-    Err("a name is made of a-z, 0-9, - and ., at most 253 long, beginning and ending with a letter or digit".to_owned())
+    Err("the name is invalid: use at most 253 of a-z, 0-9, - and ., starting and ending with a letter or digit"
+        .to_owned())
 }
 
 fn image(text: &str) -> Result<String, String> {
@@ -238,14 +239,14 @@ fn image(text: &str) -> Result<String, String> {
     if !name.is_empty() && !name.contains(char::is_whitespace) {
         return Ok(name.to_owned());
     }
-    Err("an image is named as in a pod, such as registry.example.com/multi-operator:1.0, without blanks".to_owned())
+    Err("the value must be an image reference as in a pod, such as registry.example.com/multi-operator:1.0".to_owned())
 }
 
-fn switch(text: &str) -> Result<bool, String> {
+fn boolean(text: &str) -> Result<bool, String> {
     match text.trim().to_ascii_lowercase().as_str() {
         "true" | "1" | "yes" | "on" => Ok(true),
         "false" | "0" | "no" | "off" => Ok(false),
-        _ => Err("it takes true or false".to_owned()),
+        _ => Err("the value must be true or false".to_owned()),
     }
 }
 
@@ -255,7 +256,7 @@ fn log_level(text: &str) -> Result<String, String> {
 
 fn within(text: &str, low: usize, high: usize) -> Result<usize, String> {
     let number = text.trim().parse().ok().filter(|number| (low..=high).contains(number));
-    number.ok_or_else(|| format!("it takes a whole number from {low} to {high}"))
+    number.ok_or_else(|| format!("the value must be an integer from {low} to {high}"))
 }
 
 fn concurrency(text: &str) -> Result<usize, String> {

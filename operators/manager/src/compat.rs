@@ -1,7 +1,7 @@
-//! The command `etcd-operator`: what the archived operator of that name took, in the manager's own flags.
+//! The command `etcd-operator`: translates the flags of the archived operator of that name into flags of the manager.
 //!
-//! Its flags are Go's: one dash or two, `-flag=value` or `-flag value`, and switches that stand alone. Everything else
-//! still comes from the environment twins of the manager's flags.
+//! They have Go's syntax: one dash or two, `-flag=value` or `-flag value`; a boolean flag needs no value. All other settings come from
+//! the environment variables of the manager's flags.
 
 use std::path::Path;
 
@@ -9,9 +9,9 @@ use crate::args::BindAddress;
 
 mod go;
 
-use go::{Word, Words};
+use go::{FlagParser, GoFlag};
 
-/// The name by which the manager is this command.
+/// The program name by which the manager runs as this command.
 pub const NAME: &str = "etcd-operator";
 
 const NAMESPACE: &str = "MY_POD_NAMESPACE";
@@ -36,32 +36,32 @@ MY_POD_NAMESPACE and MY_POD_NAME must be set. The environment variables that `ma
 those that this command sets.
 ";
 
-/// What a command line asks for.
+/// What a command line requests.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum LegacyCommand {
     /// To run with these flags of the manager.
     Run {
-        /// The manager's flags.
+        /// Flags of the manager.
         flags: Vec<String>,
-        /// What to say in the log of flags that are not what they were.
-        notes: Vec<Note>,
+        /// Messages about flags with another effect than in the archived operator.
+        notes: Vec<LogNote>,
     },
-    /// To print this and end.
+    /// To print this and exit.
     Print(String),
 }
 
-/// Something to say in the log.
+/// A message for the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Note {
-    /// Something that is good to know.
+pub enum LogNote {
+    /// Information.
     Info(&'static str),
-    /// A flag that does nothing.
+    /// A flag that is ignored.
     Warning(&'static str),
 }
 
-impl Note {
-    /// Says it.
-    pub fn say(&self) {
+impl LogNote {
+    /// Logs it.
+    pub fn log(&self) {
         match self {
             Self::Info(text) => tracing::info!("{text}"),
             Self::Warning(text) => tracing::warn!("{text}"),
@@ -69,7 +69,7 @@ impl Note {
     }
 }
 
-/// Whether a process called so is this command.
+/// Whether a process of this program name is this command.
 #[must_use]
 pub fn is_called(program: &str) -> bool {
     Path::new(program).file_name().is_some_and(|name| name == NAME)
@@ -78,59 +78,60 @@ pub fn is_called(program: &str) -> bool {
 /// Reads the command line, without the program's name.
 ///
 /// # Errors
-/// What is wrong with it, or with the environment, in a sentence.
-pub fn read(arguments: &[String], environment: impl Fn(&str) -> Option<String>) -> Result<Asked, String> {
-    let Some(flags) = Flags::read(arguments)? else { return Ok(Asked::Print(USAGE.to_owned())) };
+/// A message: the command line or the environment is invalid.
+pub fn read(arguments: &[String], environment: impl Fn(&str) -> Option<String>) -> Result<LegacyCommand, String> {
+    let Some(flags) = Flags::read(arguments)? else { return Ok(LegacyCommand::Print(USAGE.to_owned())) };
     if flags.version {
-        return Ok(Asked::Print(format!("{NAME} Version: {}\n", env!("CARGO_PKG_VERSION"))));
+        return Ok(LegacyCommand::Print(format!("{NAME} Version: {}\n", env!("CARGO_PKG_VERSION"))));
     }
     let variable = |name| environment(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
     let (Some(namespace), Some(pod)) = (variable(NAMESPACE), variable(POD)) else {
         return Err(format!(
-            "{NAMESPACE} and {POD} must both be set: give them by fieldRef from metadata.namespace and metadata.name"
+            "{NAMESPACE} and {POD} must both be set; set them by fieldRef from metadata.namespace and metadata.name"
         ));
     };
-    Ok(Asked::Run { flags: flags.of_the_manager(&namespace, &pod), notes: flags.notes() })
+    Ok(LegacyCommand::Run { flags: flags.manager_flags(&namespace, &pod), notes: flags.notes() })
 }
 
-/// The flags, as they were given.
+/// The flags of a command line.
 struct Flags {
     cluster_wide: bool,
     listen_addr: BindAddress,
     create_crd: bool,
     version: bool,
-    /// Those that do nothing.
-    idle: Vec<Note>,
+    /// A message for each flag that is ignored.
+    ignored: Vec<LogNote>,
 }
 
 impl Flags {
-    /// `None` if help is asked for.
+    /// `None` if the command line requests help.
     fn read(arguments: &[String]) -> Result<Option<Self>, String> {
         let listen_addr = ":8080".parse()?;
-        let mut flags = Self { cluster_wide: false, listen_addr, create_crd: true, version: false, idle: Vec::new() };
-        let mut words = Words::new(arguments);
-        while let Some(word) = words.next()? {
-            match word.name {
-                "cluster-wide" => flags.cluster_wide = word.switch()?,
-                "create-crd" => flags.create_crd = word.switch()?,
-                "version" => flags.version = word.switch()?,
-                "listen-addr" => flags.listen_addr = address(&word, words.value(&word)?)?,
-                "chaos-level" => flags.idle.push(calm(&word, words.value(&word)?)?),
+        let mut flags =
+            Self { cluster_wide: false, listen_addr, create_crd: true, version: false, ignored: Vec::new() };
+        let mut parser = FlagParser::new(arguments);
+        while let Some(flag) = parser.next()? {
+            match flag.name {
+                "cluster-wide" => flags.cluster_wide = flag.boolean()?,
+                "create-crd" => flags.create_crd = flag.boolean()?,
+                "version" => flags.version = flag.boolean()?,
+                "listen-addr" => flags.listen_addr = address(&flag, parser.value(&flag)?)?,
+                "chaos-level" => flags.ignored.push(chaos_note(&flag, parser.value(&flag)?)?),
                 "gc-interval" => {
-                    words.value(&word)?;
-                    flags
-                        .idle
-                        .push(Note::Warning("-gc-interval is ignored: there is no collection of garbage to time"));
+                    parser.value(&flag)?;
+                    flags.ignored.push(LogNote::Warning(
+                        "-gc-interval is ignored: Kubernetes collects the garbage of this operator",
+                    ));
                 }
                 "h" | "help" => return Ok(None),
-                other => return Err(format!("there is no flag -{other}: {NAME} -help lists what there is")),
+                other => return Err(format!("unknown flag -{other}; {NAME} -help lists the flags")),
             }
         }
         Ok(Some(flags))
     }
 
-    /// The same in the manager's flags, which go before its variables. Of what is left out, variables decide.
-    fn of_the_manager(&self, namespace: &str, pod: &str) -> Vec<String> {
+    /// The flags of the manager. They take precedence over environment variables, which set all other flags.
+    fn manager_flags(&self, namespace: &str, pod: &str) -> Vec<String> {
         let (watched, scope) = if self.cluster_wide { ("", "clusterwide") } else { (namespace, "namespaced") };
         let address = self.listen_addr;
         vec![
@@ -146,26 +147,26 @@ impl Flags {
         ]
     }
 
-    fn notes(mut self) -> Vec<Note> {
+    fn notes(mut self) -> Vec<LogNote> {
         if self.create_crd {
-            self.idle.push(Note::Info(
-                "the CRD is not created by this process: kubectl apply --server-side -k kustomize/crds does that \
-                 (-create-crd=false says that you know)",
+            self.ignored.push(LogNote::Info(
+                "the manager does not create the CRD: install it with kubectl apply --server-side -k kustomize/crds; \
+                 -create-crd=false turns this message off",
             ));
         }
-        self.idle
+        self.ignored
     }
 }
 
-fn address(word: &Word<'_>, value: &str) -> Result<BindAddress, String> {
-    value.parse().map_err(|why: String| word.invalid(value, &why))
+fn address(flag: &GoFlag<'_>, value: &str) -> Result<BindAddress, String> {
+    value.parse().map_err(|why: String| flag.invalid(value, &why))
 }
 
-fn calm(word: &Word<'_>, value: &str) -> Result<Note, String> {
+fn chaos_note(flag: &GoFlag<'_>, value: &str) -> Result<LogNote, String> {
     match value.parse::<i64>() {
-        Ok(..=0) => Ok(Note::Warning("-chaos-level is ignored: this operator breaks nothing on purpose")),
-        Ok(_) => Err(word.invalid(value, "this operator breaks nothing on purpose; leave the flag out")),
-        Err(_) => Err(word.invalid(value, "it takes a whole number")),
+        Ok(..=0) => Ok(LogNote::Warning("-chaos-level is ignored: this operator does not inject faults")),
+        Ok(_) => Err(flag.invalid(value, "this operator does not inject faults; remove the flag")),
+        Err(_) => Err(flag.invalid(value, "the value must be an integer")),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The manager: parses flags, wires operators to the caches, leads, serves health and metrics, stops gracefully.
+//! The manager: parses flags, connects operators to the caches, leads, serves health and metrics, and stops gracefully.
 
 use std::net::SocketAddr;
 use std::process::ExitCode;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use kube::Client;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
-use runtime::leader_election::{Fence, Held, LeaderElector, identity};
+use runtime::leader_election::{Fence, LeaderElector, LeadershipEnd, identity};
 use runtime::outage::Outages;
 use runtime::{client, metrics, telemetry};
 use tokio::signal::unix::{SignalKind, signal};
@@ -17,24 +17,24 @@ use tokio_util::sync::CancellationToken;
 mod agent_image;
 mod args;
 mod compat;
-mod failure;
+mod error;
 mod health;
 mod own_pod;
 mod server;
 mod wiring;
 
 use args::Args;
-use failure::Failure;
-use server::{Health, HealthServer, MetricsOptions, MetricsServer};
-use wiring::{Leader, Leading, Manager};
+use error::ManagerError;
+use server::{HealthReporter, HealthServer, MetricsOptions, MetricsServer};
+use wiring::{ControllerSet, Leadership, Manager};
 
-/// How long passes under way may take to end after SIGTERM; with the rest of the exit, less than 10 s.
-const DRAIN: Duration = Duration::from_secs(5);
+/// How long running reconciles may take to finish after SIGTERM. The whole exit takes less than 10 s.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
 fn main() -> ExitCode {
     let args = Args::read();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(args.worker_threads).enable_all().build();
-    let result = runtime.map_err(Failure::from).and_then(|runtime| runtime.block_on(run(args)));
+    let result = runtime.map_err(ManagerError::from).and_then(|runtime| runtime.block_on(run(args)));
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -44,9 +44,9 @@ fn main() -> ExitCode {
     }
 }
 
-async fn run(args: Args) -> Result<(), Failure> {
+async fn run(args: Args) -> Result<(), ManagerError> {
     let telemetry = telemetry::init(args.log_format, &args.log_level, env!("CARGO_BIN_NAME"))?;
-    args.notes.iter().for_each(compat::Note::say);
+    args.notes.iter().for_each(compat::LogNote::log);
     let stop = stop_on_signal()?;
     let outages = Outages::default();
     let client = client::connect(&outages).await?;
@@ -59,9 +59,9 @@ async fn run(args: Args) -> Result<(), Failure> {
     let elector = (!args.no_leader_election).then(elector);
     let fence = elector.as_ref().map_or_else(Fence::open, LeaderElector::fence);
     tokio::spawn(outages.clone().probe(client.clone()));
-    let leading = Leading { lease: lease.clone(), fence, outages };
-    let (health, background) = (Arc::new(health::Watches::default()), CancellationToken::new());
-    // Before anything is asked of an API server that may be away: a process whose probes are not answered is killed.
+    let leading = Leadership { lease: lease.clone(), fence, outages };
+    let (health, background) = (Arc::new(health::WatchChecks::default()), CancellationToken::new());
+    // Before the first request to the API server, which may be unavailable: the kubelet kills a process that does not answer probes.
     let servers = serve(&args, health.clone(), &client, recorder, &background).await?;
     let result = match stop.run_until_cancelled(Manager::new(&args, &client, &identity, leading)).await {
         Some(Ok(manager)) => {
@@ -77,8 +77,8 @@ async fn run(args: Args) -> Result<(), Failure> {
     result
 }
 
-/// Starts counting. Histograms have controller-runtime's buckets.
-fn record_metrics() -> Result<PrometheusHandle, Failure> {
+/// Installs the metrics recorder. Histograms have controller-runtime's buckets.
+fn record_metrics() -> Result<PrometheusHandle, ManagerError> {
     let handle = PrometheusBuilder::new()
         .set_buckets_for_metric(Matcher::Prefix("workqueue_".to_owned()), &metrics::QUEUE_BUCKETS)?
         .set_buckets_for_metric(Matcher::Prefix("rest_client_".to_owned()), client::REQUEST_DURATION_BUCKETS)?
@@ -88,14 +88,14 @@ fn record_metrics() -> Result<PrometheusHandle, Failure> {
     Ok(handle)
 }
 
-/// Serves health and metrics, each where asked for; that may be the same address, if metrics are plain.
+/// Serves health and metrics, each at the address that its flag sets. Metrics over HTTP may share the address of health.
 async fn serve(
     args: &Args,
-    health: Arc<dyn Health>,
+    health: Arc<dyn HealthReporter>,
     client: &Client,
     recorder: PrometheusHandle,
     stop: &CancellationToken,
-) -> Result<JoinSet<()>, Failure> {
+) -> Result<JoinSet<()>, ManagerError> {
     let mut servers = JoinSet::new();
     let together = !args.metrics_secure && args.metrics_bind_address == args.health_probe_bind_address;
     let with_metrics = together.then(|| health.clone());
@@ -111,14 +111,19 @@ async fn serve(
     Ok(servers)
 }
 
-fn unbindable(address: SocketAddr, error: &std::io::Error) -> Failure {
-    format!("cannot listen at {address}: {error}; choose another address by flag, or 0 for none").into()
+fn unbindable(address: SocketAddr, error: &std::io::Error) -> ManagerError {
+    format!("cannot listen at {address}: {error}; choose another address with the flag, or 0 to disable the server")
+        .into()
 }
 
-/// Waits for leadership, works while it lasts, drains, and gives the Lease back.
-async fn lead(elector: Option<LeaderElector>, leader: Leader, stop: &CancellationToken) -> Result<(), Failure> {
+/// Waits for leadership, runs the controllers while it lasts, drains them, and releases the Lease.
+async fn lead(
+    elector: Option<LeaderElector>,
+    controllers: ControllerSet,
+    stop: &CancellationToken,
+) -> Result<(), ManagerError> {
     let Some(mut elector) = elector else {
-        drained(leader.work(stop.clone()), stop).await;
+        drained(controllers.run(stop.clone()), stop).await;
         return Ok(());
     };
     if !elector.acquire(stop).await? {
@@ -126,32 +131,32 @@ async fn lead(elector: Option<LeaderElector>, leader: Leader, stop: &Cancellatio
         return Ok(());
     }
     let idle = CancellationToken::new();
-    let work = drained(leader.work(stop.clone()), stop);
-    let held = tokio::select! {
-        // Ends before the work only if the lease is lost, and then nothing more may be written.
-        lost = elector.hold(&idle) => lost,
-        _ = work => Held::Stopped,
+    let work = drained(controllers.run(stop.clone()), stop);
+    let end = tokio::select! {
+        // Ends before the controllers only if the Lease is lost. After that this process may not write.
+        lost = elector.keep_leading(&idle) => lost,
+        _ = work => LeadershipEnd::Stopped,
     };
-    if let Held::Lost(reason) = held {
+    if let LeadershipEnd::Lost(reason) = end {
         return Err(format!("lost the lease: {reason}").into());
     }
     elector.release().await;
     Ok(())
 }
 
-/// Lets `work` end within [`DRAIN`] of `stop`.
+/// Runs `work` until it ends, or for at most [`DRAIN_TIMEOUT`] after `stop`.
 async fn drained(work: impl Future<Output = ()>, stop: &CancellationToken) {
-    let late = async {
+    let timeout = async {
         stop.cancelled().await;
-        tokio::time::sleep(DRAIN).await;
+        tokio::time::sleep(DRAIN_TIMEOUT).await;
     };
     tokio::select! {
         () = work => {}
-        () = late => tracing::warn!("passes under way did not end within {DRAIN:?}; leaving them"),
+        () = timeout => tracing::warn!("running reconciles did not finish within {DRAIN_TIMEOUT:?}; exiting without them"),
     }
 }
 
-/// Cancelled by SIGTERM and SIGINT.
+/// A token that SIGTERM and SIGINT cancel.
 fn stop_on_signal() -> Result<CancellationToken, std::io::Error> {
     let stop = CancellationToken::new();
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);

@@ -2,17 +2,17 @@
 
 use runtime::plan::Key;
 
-/// By what variables pods are told their own namespace and name.
+/// The environment variables that contain a pod's own namespace and name.
 const OWN_POD: [(&str, &str); 2] = [("POD_NAMESPACE", "POD_NAME"), ("MY_POD_NAMESPACE", "MY_POD_NAME")];
 
-/// Its namespace and name, if the environment tells them.
+/// Its namespace and name, if the environment has them.
 pub fn key(environment: impl Fn(&str) -> Option<String>) -> Option<Key> {
     let variable = |name| environment(name).filter(|value| !value.is_empty());
     let (namespace, name) = OWN_POD.iter().find_map(|(namespace, name)| variable(namespace).zip(variable(name)))?;
     Some(Key::new(&namespace, &name))
 }
 
-/// Its namespace, if the environment tells that.
+/// Its namespace, if the environment has it.
 pub fn namespace(environment: impl Fn(&str) -> Option<String>) -> Option<String> {
     OWN_POD.iter().find_map(|(namespace, _)| environment(namespace).filter(|value| !value.is_empty()))
 }

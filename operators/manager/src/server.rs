@@ -1,6 +1,6 @@
-//! What the manager serves: `/healthz` and `/readyz`, plain and open, and `/metrics` on an address of its own.
+//! What the manager serves: `/healthz` and `/readyz`, over HTTP to every client, and `/metrics` at its own address.
 //!
-//! Bare hyper: three paths need no router. Every connection is bounded in time and in number, and answers one request.
+//! Bare hyper: three paths need no router. The number of connections and the duration of each are limited; each serves one request.
 
 mod auth;
 mod connections;
@@ -11,4 +11,4 @@ mod response;
 mod tls;
 
 pub use metrics::{MetricsOptions, MetricsServer};
-pub use probes::{Check, Health, HealthServer, State};
+pub use probes::{CheckResult, HealthCheck, HealthReporter, HealthServer};

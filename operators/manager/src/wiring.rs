@@ -1,16 +1,16 @@
-//! Ties operators to caches. A new operator is one line in [`OPERATORS`].
+//! Connects operators to caches. A new operator is one line in [`OPERATORS`].
 
 use std::pin::Pin;
 use std::sync::Arc;
 
 use etcd_cluster::EtcdClusterOperator;
 use kube::Client;
-use runtime::cache::{Cache, Health};
-use runtime::controller::{Controller, Settings};
+use runtime::cache::{Cache, KindHealth};
+use runtime::controller::{Controller, ControllerSettings};
 use runtime::events::{self, Publisher};
 use runtime::leader_election::{Fence, ForeignLeases, LeaseName};
+use runtime::manager_pod::ManagerPod;
 use runtime::outage::Outages;
-use runtime::own_pod::OwnPod;
 use runtime::plan::Key;
 use runtime::{Operator, crd};
 use sample_db::{SampleDBOperator, SnapshotOperator};
@@ -18,11 +18,11 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::args::Args;
-use crate::failure::Failure;
+use crate::error::ManagerError;
 use crate::{agent_image, own_pod};
 
 /// All operators, by the name of their controller.
-const OPERATORS: [(&str, Wire); 5] = [
+const OPERATORS: [(&str, ControllerFactory); 5] = [
     (my_app::MyAppOperator::NAME, |cache, shared| {
         let operator = my_app::MyAppOperator::new(cache).with_limit(shared.pod_overrides);
         shared.tie(operator.with_client(shared.client.clone()))
@@ -39,26 +39,26 @@ const OPERATORS: [(&str, Wire); 5] = [
     }),
 ];
 
-type Wire = fn(&mut Cache, &Shared<'_>) -> Work;
-type Work = Box<dyn FnOnce(CancellationToken) -> Pin<Box<dyn Future<Output = ()> + Send>>>;
+type ControllerFactory = fn(&mut Cache, &ControllerContext<'_>) -> ControllerRun;
+type ControllerRun = Box<dyn FnOnce(CancellationToken) -> Pin<Box<dyn Future<Output = ()> + Send>>>;
 
-/// What every controller gets.
-struct Shared<'a> {
+/// What every controller is created from.
+struct ControllerContext<'a> {
     client: &'a Client,
     publisher: &'a dyn Fn(&'static str) -> Publisher,
     foreign: Arc<ForeignLeases>,
-    settings: Settings,
+    settings: ControllerSettings,
     etcd: etcd_cluster::Settings,
-    pod_overrides: my_app::plan::Limit,
+    pod_overrides: my_app::plan::OverrideLimit,
     catalog: Key,
 }
 
-impl Shared<'_> {
+impl ControllerContext<'_> {
     fn databases(&self) -> sample_db::Settings {
         sample_db::Settings { agent_image: self.etcd.agent_image.clone(), catalog: self.catalog.clone() }
     }
 
-    fn tie<O: Operator>(&self, operator: O) -> Work {
+    fn tie<O: Operator>(&self, operator: O) -> ControllerRun {
         let publisher = (self.publisher)(O::NAME);
         let controller =
             Controller::new(operator, self.client.clone(), publisher, self.foreign.clone(), self.settings.clone());
@@ -66,42 +66,42 @@ impl Shared<'_> {
     }
 }
 
-/// By what a manager may write, and when it can.
-pub struct Leading {
-    /// Its Lease, which objects name in their status.
+/// What decides whether this manager may write.
+pub struct Leadership {
+    /// Its Lease, which objects record in their status.
     pub lease: LeaseName,
-    /// Open while it leads.
+    /// Open while this manager leads.
     pub fence: Fence,
-    /// Those of the API server.
+    /// Outages of the API server.
     pub outages: Outages,
 }
 
-/// Caches and controllers, tied together.
+/// The caches, and the controllers that read them.
 pub struct Manager {
     cache: Cache,
-    works: Vec<Work>,
+    controllers: Vec<ControllerRun>,
     own_pod: Option<(Key, Publisher)>,
     outages: Outages,
     events: Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
 impl Manager {
-    /// Ties the controllers that `args` ask for. They write while the fence is open.
+    /// Creates the controllers that `args` select. They write while the fence is open.
     ///
     /// # Errors
-    /// If an unknown controller is asked for.
-    pub async fn new(args: &Args, client: &Client, identity: &str, leading: Leading) -> Result<Self, Failure> {
-        let Leading { lease, fence, outages } = leading;
+    /// `args` select an unknown controller.
+    pub async fn new(args: &Args, client: &Client, identity: &str, leading: Leadership) -> Result<Self, ManagerError> {
+        let Leadership { lease, fence, outages } = leading;
         let names: Vec<&str> = OPERATORS.iter().map(|(name, _)| *name).collect();
         let selected = args.controllers.select(&names)?;
         let (publisher, events) = events::channel(client.clone(), identity);
         let environment = |name: &str| std::env::var(name).ok();
         let own_pod = own_pod::key(environment).map(|key| (key, publisher("manager")));
-        let shared = Shared {
+        let shared = ControllerContext {
             client,
             publisher: &publisher,
             foreign: Arc::new(ForeignLeases::new(client.clone())),
-            settings: Settings {
+            settings: ControllerSettings {
                 lease: lease.clone(),
                 fence,
                 outages: outages.clone(),
@@ -115,38 +115,38 @@ impl Manager {
         };
         let mut cache = Cache::new(&args.watch_namespaces.0);
         let wanted = OPERATORS.iter().filter(|(name, _)| selected.contains(name));
-        let works = wanted.map(|(_, wire)| wire(&mut cache, &shared)).collect();
-        Ok(Self { cache, works, own_pod, outages, events: Box::pin(events) })
+        let controllers = wanted.map(|(_, wire)| wire(&mut cache, &shared)).collect();
+        Ok(Self { cache, controllers, own_pod, outages, events: Box::pin(events) })
     }
 
-    /// How the watches fare.
-    pub fn health(&self) -> Vec<Arc<Health>> {
+    /// The health of the watches.
+    pub fn health(&self) -> Vec<Arc<KindHealth>> {
         self.cache.health()
     }
 
-    /// Starts what standbys do too: filling the caches. Returns what is left: the work of a leader.
-    pub fn start(self, client: &Client, stop: &CancellationToken) -> Leader {
+    /// Starts what standbys run as well: the watches that fill the caches. Returns the controllers, which only a leader runs.
+    pub fn start(self, client: &Client, stop: &CancellationToken) -> ControllerSet {
         let health = self.cache.health();
         let mut tasks = self.cache.start(client, &self.outages, stop);
         tasks.spawn(self.events);
-        tasks.spawn(crd::look_after(client.clone(), health.clone(), api::FIELDS));
+        tasks.spawn(crd::run_checks(client.clone(), health.clone(), api::FIELDS));
         if let Some((key, events)) = self.own_pod {
-            tasks.spawn(OwnPod { client: client.clone(), key, health, events }.run());
+            tasks.spawn(ManagerPod { client: client.clone(), key, health, events }.run());
         }
-        Leader { works: self.works, _tasks: tasks }
+        ControllerSet { controllers: self.controllers, _tasks: tasks }
     }
 }
 
-/// The catalog of PostgreSQL releases: in the manager's own namespace, and its Lease may be in another one.
+/// The catalog of PostgreSQL releases. It is in the manager's own namespace, which may differ from that of its Lease.
 fn catalog(environment: impl Fn(&str) -> Option<String>, lease: &LeaseName) -> Key {
     let own = own_pod::namespace(environment);
     Key::new(own.as_deref().unwrap_or(&lease.namespace), sample_db::CATALOG)
 }
 
-/// What the operator of EtcdCluster is told. Its agent's image is only looked for if it runs.
+/// The settings of the operator of EtcdCluster. The manager looks up the agent's image only if an operator that needs it runs.
 async fn etcd_settings(args: &Args, client: &Client, selected: &[&str]) -> etcd_cluster::Settings {
-    let with_agent = [EtcdClusterOperator::NAME, SampleDBOperator::NAME, SnapshotOperator::NAME];
-    let agent_image = if with_agent.iter().any(|name| selected.contains(name)) {
+    let users_of_agent = [EtcdClusterOperator::NAME, SampleDBOperator::NAME, SnapshotOperator::NAME];
+    let agent_image = if users_of_agent.iter().any(|name| selected.contains(name)) {
         agent_image::find(args.agent_image.as_deref(), client).await
     } else {
         Arc::default()
@@ -155,20 +155,20 @@ async fn etcd_settings(args: &Args, client: &Client, selected: &[&str]) -> etcd_
     etcd_cluster::Settings { scope: args.etcd_scope, all_namespaces, agent_image }
 }
 
-/// What only a leader does.
-pub struct Leader {
-    works: Vec<Work>,
-    /// Ends the caches with the leader.
+/// The controllers, which only a leader runs.
+pub struct ControllerSet {
+    controllers: Vec<ControllerRun>,
+    /// The tasks of the caches, which end with this value.
     _tasks: JoinSet<()>,
 }
 
-impl Leader {
-    /// Runs all controllers until `stop`; passes under way are finished.
-    pub async fn work(self, stop: CancellationToken) {
-        let mut controllers: JoinSet<()> = self.works.into_iter().map(|work| work(stop.clone())).collect();
+impl ControllerSet {
+    /// Runs all controllers until `stop`, and finishes running reconciles.
+    pub async fn run(self, stop: CancellationToken) {
+        let mut controllers: JoinSet<()> = self.controllers.into_iter().map(|run| run(stop.clone())).collect();
         while let Some(ended) = controllers.join_next().await {
             if let Err(error) = ended {
-                tracing::error!(%error, "a controller ended");
+                tracing::error!(%error, "a controller ended unexpectedly; aborting");
                 std::process::abort();
             }
         }

@@ -1,4 +1,4 @@
-//! A manager that starts while the API server is away.
+//! A manager that starts while the API server is unavailable.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -12,18 +12,18 @@ fn free_port() -> u16 {
     TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr()).expect("there are free ports").port()
 }
 
-/// Killed with the test, if it still runs.
-struct Manager(Child);
+/// A manager that is killed at the end of the test, if it still runs.
+struct ManagerProcess(Child);
 
-impl Drop for Manager {
+impl Drop for ManagerProcess {
     fn drop(&mut self) {
         drop(self.0.kill());
         drop(self.0.wait());
     }
 }
 
-impl Manager {
-    /// Started in a pod, as far as the environment tells, so that it wants to know the image of that pod.
+impl ManagerProcess {
+    /// Starts it with the environment of a pod, so that it reads the image of that pod.
     fn start(health: u16) -> Self {
         let kubeconfig = Path::new(env!("CARGO_TARGET_TMPDIR")).join("away.kubeconfig");
         let server = format!("http://127.0.0.1:{}", free_port());
@@ -50,9 +50,9 @@ fn get(port: u16, path: &str) -> std::io::Result<String> {
 }
 
 #[test]
-fn its_probes_are_answered_and_it_ends_when_told_to() {
+fn probes_are_answered_and_sigterm_ends_the_process() {
     let (port, started) = (free_port(), Instant::now());
-    let mut manager = Manager::start(port);
+    let mut manager = ManagerProcess::start(port);
     let live = loop {
         match get(port, "/healthz") {
             Ok(answer) => break answer,
@@ -64,7 +64,7 @@ fn its_probes_are_answered_and_it_ends_when_told_to() {
     let ready = get(port, "/readyz").expect("it listens");
     assert!(ready.starts_with("HTTP/1.1 500 ") && ready.contains("[-]start failed: starting: "), "{ready}");
 
-    let told = Command::new("sh").args(["-c", &format!("kill {}", manager.0.id())]).status();
-    assert!(told.expect("there is a shell").success());
+    let killed = Command::new("sh").args(["-c", &format!("kill {}", manager.0.id())]).status();
+    assert!(killed.expect("there is a shell").success());
     assert!(manager.0.wait().expect("it ends").success());
 }

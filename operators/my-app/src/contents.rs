@@ -1,4 +1,4 @@
-//! Queries the objects whose content restarts pods, and condenses the answers.
+//! Reads the objects whose content restarts pods, and combines the results.
 
 use std::time::Duration;
 
@@ -7,26 +7,26 @@ use runtime::names::is_dns_subdomain;
 use sha2::{Digest, Sha256};
 
 use crate::MyApp;
-use crate::plan::{Contents, Unread};
+use crate::plan::{RestartContents, UnreadSource};
 use crate::queries::Queries;
-use crate::sources::{Found, READ_INTERVAL, Source, failure, sources, unread};
+use crate::sources::{READ_INTERVAL, RestartSource, SourceState, failure, sources, unread};
 
-/// What is known of the objects that `app` names.
-pub(crate) async fn query(app: &MyApp, queries: &impl Queries) -> Contents {
-    let mut contents = Contents::default();
+/// What is known of the objects that `spec.restartOn` of `app` names.
+pub(crate) async fn query(app: &MyApp, queries: &impl Queries) -> RestartContents {
+    let mut contents = RestartContents::default();
     let (mut sum, mut is_complete) = (Sha256::new(), true);
     let sources = sources(app);
-    let found = join_all(sources.keys().map(|source| one(source, queries))).await;
-    for ((source, optional), (found, due)) in sources.into_iter().zip(found) {
+    let states = join_all(sources.keys().map(|source| state(source, queries))).await;
+    for ((source, optional), (state, due)) in sources.into_iter().zip(states) {
         contents.due = Some(contents.due.map_or(due, |sooner| sooner.min(due)));
         sum.update(format!("{source}\n"));
-        match found {
-            Found::Content(digest) => sum.update(digest),
-            Found::Missing if optional => sum.update("-"),
+        match state {
+            SourceState::Content(digest) => sum.update(digest),
+            SourceState::Missing if optional => sum.update("-"),
             other => {
                 is_complete = false;
                 contents.failure = contents.failure.or_else(|| failure(&source, &other));
-                contents.unread = Unread::more(contents.unread, unread(&source, &other));
+                contents.unread = UnreadSource::prefer_awaited(contents.unread, unread(&source, &other));
             }
         }
     }
@@ -35,7 +35,7 @@ pub(crate) async fn query(app: &MyApp, queries: &impl Queries) -> Contents {
     contents
 }
 
-async fn one(source: &Source, queries: &impl Queries) -> (Found, Duration) {
-    // An invalid name would be another path, or a query, in the URL of a request.
-    if is_dns_subdomain(&source.name) { queries.content(source).await } else { (Found::Missing, READ_INTERVAL) }
+async fn state(source: &RestartSource, queries: &impl Queries) -> (SourceState, Duration) {
+    // In the URL of a request, an invalid name could be another path or a query.
+    if is_dns_subdomain(&source.name) { queries.content(source).await } else { (SourceState::Missing, READ_INTERVAL) }
 }

@@ -1,6 +1,6 @@
 //! The kind, as the runtime reads it.
 
-use runtime::plan::Kind;
+use runtime::plan::ResourceKind;
 use runtime::projections::{Custom, CustomKind};
 
 /// The kind MyApp.
@@ -8,10 +8,10 @@ use runtime::projections::{Custom, CustomKind};
 pub enum MyAppKind {}
 
 impl CustomKind for MyAppKind {
-    const KIND: Kind = Kind { group: api::GROUP, version: "v1", kind: "MyApp", plural: "myapps" };
+    const KIND: ResourceKind = ResourceKind { group: api::GROUP, version: "v1", kind: "MyApp", plural: "myapps" };
     type Spec = api::my_app::MyAppSpec;
     type Status = api::my_app::MyAppStatus;
 }
 
-/// A MyApp as the planner sees it.
+/// A MyApp as a projection.
 pub type MyApp = Custom<MyAppKind>;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use kube::Client;
 use runtime::cache::{Cache, Store};
-use runtime::controller::Watches;
+use runtime::controller::WatchBuilder;
 use runtime::permissions::Permission;
 use runtime::plan::Plan;
 use runtime::{Error, Operator};
@@ -28,19 +28,19 @@ mod standstill_tracker;
 
 pub use kind::{MyApp, MyAppKind};
 use observe::Stores;
-use plan::{Limit, Observed};
+use plan::{Observed, OverrideLimit};
 use queries::ApiServer;
 pub use queries::Queries;
-pub use sources::{Found, Source};
+pub use sources::{RestartSource, SourceState};
 use standstill_tracker::StandstillTracker;
 
-/// What the controller may do in each watched namespace.
+/// The permissions of the controller in each watched namespace.
 pub const PERMISSIONS: &[Permission] = &[
     Permission { group: api::GROUP, resources: &["myapps"], verbs: &["get", "list", "watch"] },
     Permission { group: api::GROUP, resources: &["myapps/status"], verbs: &["patch"] },
-    // Owner references that block deletion need it where OwnerReferencesPermissionEnforcement is on (OpenShift).
+    // For owner references that block deletion, if the plugin OwnerReferencesPermissionEnforcement is enabled (OpenShift).
     Permission { group: api::GROUP, resources: &["myapps/finalizers"], verbs: &["update"] },
-    // The operator does not use `delete`, but that same plugin requires it from a client that adopts an orphan.
+    // The operator does not use `delete`; the same plugin requires it from a client that adopts an orphan.
     Permission {
         group: "apps",
         resources: &["deployments"],
@@ -52,7 +52,7 @@ pub const PERMISSIONS: &[Permission] = &[
         resources: &["poddisruptionbudgets"],
         verbs: &["get", "list", "watch", "create", "patch", "delete"],
     },
-    // `create` is only for dry runs of pods with `podOverrides`.
+    // `create` is for dry runs of pods with `podOverrides`.
     Permission { group: "", resources: &["pods"], verbs: &["list", "watch", "create"] },
     // The objects that `restartOn` names, by name.
     Permission { group: "", resources: &["configmaps", "secrets"], verbs: &["get"] },
@@ -73,10 +73,10 @@ pub const PERMISSIONS: &[Permission] = &[
     },
 ];
 
-/// The operator: the stores that it reads, and the queries that they cannot answer.
+/// The operator: the stores that it reads, and queries for what the stores do not have.
 pub struct MyAppOperator {
     stores: Stores,
-    limit: Limit,
+    limit: OverrideLimit,
     standstills: StandstillTracker,
     api_server: Option<ApiServer>,
 }
@@ -86,7 +86,7 @@ impl MyAppOperator {
     pub fn new(cache: &mut Cache) -> Self {
         Self {
             stores: Stores::new(cache),
-            limit: Limit::default(),
+            limit: OverrideLimit::default(),
             standstills: StandstillTracker::default(),
             api_server: None,
         }
@@ -94,7 +94,7 @@ impl MyAppOperator {
 
     /// Sets which pod overrides a MyApp may use.
     #[must_use]
-    pub fn with_limit(self, limit: Limit) -> Self {
+    pub fn with_limit(self, limit: OverrideLimit) -> Self {
         Self { limit, ..self }
     }
 
@@ -105,7 +105,7 @@ impl MyAppOperator {
         Self { api_server: Some(api_server), ..self }
     }
 
-    /// The first half of observe: what the stores hold of `app`, and for how long its Deployment has seemed to stand still by `now`.
+    /// The first half of observe: what the stores have of `app`, and since when its Deployment seems to be stuck, by `now`.
     #[must_use]
     pub fn read_stores(&self, app: &Arc<MyApp>, now: Timestamp) -> Observed {
         let mut observed = self.stores.read(app, self.limit);
@@ -113,13 +113,13 @@ impl MyAppOperator {
         observed
     }
 
-    /// Both halves of observe: what the stores hold of `app`, then what `queries` answer.
+    /// Both halves of observe: what the stores have of `app`, then the results of `queries`.
     pub async fn observe_with(&self, app: &Arc<MyApp>, queries: &impl Queries, now: Timestamp) -> Observed {
         let mut observed = self.read_stores(app, now);
         if app.meta.deleting {
             return observed;
         }
-        // Also while the MyApp is paused: its status then reports whether everything is as specified.
+        // Also while the MyApp is paused: the status then reports whether everything matches the spec.
         observed.contents = contents::query(app, queries).await;
         if let Some(pod) = plan::dry_run_pod(&observed, now) {
             observed.dry_run_failure = queries.dry_run(&app.meta.key, &pod).await;
@@ -138,7 +138,7 @@ impl Operator for MyAppOperator {
         &self.stores.apps
     }
 
-    fn watch(&self, watches: &mut Watches) {
+    fn watch(&self, watches: &mut WatchBuilder) {
         self.stores.watch(watches);
     }
 

@@ -1,15 +1,15 @@
-//! Reads the stores. Given these, the result depends on nothing else.
+//! Reads the stores. The result depends only on them.
 
 use std::sync::Arc;
 
-use runtime::apply::adoption::{self, Verdict};
-use runtime::cache::{Cache, Entry, Projection, Store};
-use runtime::controller::Watches;
+use runtime::apply::adoption::{self, AdoptionVerdict};
+use runtime::cache::{Cache, CacheEntry, Projection, Store};
+use runtime::controller::WatchBuilder;
 use runtime::plan::{ChildState, Owner};
 use runtime::projections::{Autoscaler, Deployment, DisruptionBudget, HttpRoute, Ingress, Pod, Service};
 
 use crate::MyApp;
-use crate::plan::{Contents, Limit, Observed};
+use crate::plan::{Observed, OverrideLimit};
 
 /// The stores that the operator reads.
 pub(crate) struct Stores {
@@ -28,7 +28,7 @@ impl Stores {
     pub(crate) fn new(cache: &mut Cache) -> Self {
         let (apps, http_routes) = (cache.store::<MyApp>(), cache.store::<HttpRoute>());
         let all = apps.clone();
-        http_routes.health().sought_while(move || all.any(wants_http_route));
+        http_routes.health().required_while(move || all.any(wants_http_route));
         Self {
             apps,
             deployments: cache.store(),
@@ -42,7 +42,7 @@ impl Stores {
     }
 
     /// Reconciles a MyApp on each event of its children.
-    pub(crate) fn watch(&self, watches: &mut Watches) {
+    pub(crate) fn watch(&self, watches: &mut WatchBuilder) {
         watches.children(&self.deployments);
         watches.children(&self.services);
         watches.children(&self.budgets);
@@ -52,31 +52,28 @@ impl Stores {
         watches.children(&self.pods);
     }
 
-    /// What the stores hold of `app`, which may override pods up to `limit`.
-    pub(crate) fn read(&self, app: &Arc<MyApp>, limit: Limit) -> Observed {
+    /// What the stores have of `app`, whose pod overrides `limit` restricts.
+    pub(crate) fn read(&self, app: &Arc<MyApp>, limit: OverrideLimit) -> Observed {
         let key = &app.meta.key;
         let owner = Owner { kind: MyApp::KIND.qualified().into(), name: key.name.clone() };
         let deployment = self.deployments.child(key, &app.meta);
         let is_past = |pod: &Pod| deployment.owned().is_some_and(|live| live.rollout.is_past(&pod.meta));
-        let pods = self.pods.owned(&key.namespace, &owner).into_iter().filter_map(Entry::into_object);
-        // A pod that no ReplicaSet controls any more, because its labels were edited, is not counted either.
+        let pods = self.pods.owned(&key.namespace, &owner).into_iter().filter_map(CacheEntry::into_object);
+        // A pod that no ReplicaSet controls any more, because its labels were edited, does not count either.
         let pods: Vec<_> = pods.filter(|pod| pod.meta.controller.is_some() && !is_past(pod)).collect();
         let failing_pods = pods.iter().filter_map(|pod| Some((pod.meta.key.name.clone(), pod.diagnosis.clone()?)));
-        let starting = pods.iter().filter_map(|pod| Some((pod.meta.key.name.clone(), pod.starting.clone()?)));
-        // Any other Deployment is not adopted, so nothing may be applied to it.
+        let starting = pods.iter().filter_map(|pod| Some((pod.meta.key.name.clone(), pod.volume_wait.clone()?)));
+        // The operator does not adopt any other Deployment, so it must not apply anything to it.
         let is_adopted = |live: &Arc<Deployment>| {
-            adoption::judge(&live.meta, &live.orphaned, &MyApp::KIND, &app.meta) == Verdict::Ours
+            adoption::judge(&live.meta, &live.orphaned, &MyApp::KIND, &app.meta) == AdoptionVerdict::Owned
         };
         let orphan = matches!(deployment, ChildState::Absent).then(|| self.deployments.get(key)).flatten();
         if wants_http_route(app) {
-            self.http_routes.health().seek();
+            self.http_routes.health().require();
         }
         Observed {
-            orphan: orphan.and_then(Entry::into_object).filter(is_adopted),
+            orphan: orphan.and_then(CacheEntry::into_object).filter(is_adopted),
             limit,
-            contents: Contents::default(),
-            dry_run_failure: None,
-            standstill: None,
             service: self.services.child(key, &app.meta),
             budget: self.budgets.child(key, &app.meta),
             autoscaler: self.autoscalers.child(key, &app.meta),
@@ -85,12 +82,12 @@ impl Stores {
             failing_pods: failing_pods.collect(),
             starting: starting.collect(),
             deployment,
-            app: app.clone(),
+            ..Observed::new(app.clone())
         }
     }
 }
 
-/// Whether its route is an HTTPRoute.
+/// Whether the MyApp requests a route that is an HTTPRoute.
 fn wants_http_route(app: &MyApp) -> bool {
     app.spec.route.as_ref().is_some_and(|route| route.gateway.is_some())
 }
@@ -107,13 +104,13 @@ mod tests {
     use crate::MyAppOperator;
     use crate::plan::plan;
 
-    /// The plan of a new MyApp `web` where a Deployment of its name has no controller, and these labels.
+    /// The plan of a new MyApp `web` next to a Deployment of its name without a controller and with these labels.
     fn with_orphan(labels: &Value) -> Plan<api::my_app::MyAppStatus> {
         let mut cache = Cache::new(&[]);
         let operator = MyAppOperator::new(&mut cache);
         let metadata = json!({ "name": "web", "namespace": "n", "uid": "d", "resourceVersion": "1", "labels": labels });
         let deployment = json!({ "metadata": metadata, "spec": { "replicas": 3 } }).to_string();
-        cache.store::<Deployment>().apply(Entry::decode(&deployment).unwrap());
+        cache.store::<Deployment>().apply(CacheEntry::decode(&deployment).unwrap());
         let app = json!({ "metadata": { "name": "web", "namespace": "n", "uid": "u" }, "spec": { "image": "i" } });
         plan(
             &operator.read_stores(&Arc::new(MyApp::decode(&app.to_string()).unwrap()), Timestamp::UNIX_EPOCH),
@@ -126,12 +123,12 @@ mod tests {
             "app.kubernetes.io/instance": instance })
     }
 
-    /// Such as a copy of another MyApp's Deployment: the operator would force its number of pods.
+    /// Such as a copy of another MyApp's Deployment: the operator would otherwise set its number of pods.
     #[test]
     fn nothing_is_applied_to_an_orphan_that_is_not_adopted() {
         let number = |plan: &Plan<_>| {
             let hand_overs =
-                plan.effects.iter().filter(|effect| matches!(effect, Effect::Apply(it) if it.hand_over.is_some()));
+                plan.effects.iter().filter(|effect| matches!(effect, Effect::Apply(it) if it.manager_prefix.is_some()));
             (hand_overs.count(), plan.effects.len())
         };
         assert_eq!(number(&with_orphan(&labels("web"))), (1, 2));
@@ -141,7 +138,7 @@ mod tests {
         assert_eq!(
             copy.status.and_then(|status| status.ready).as_deref(),
             Some("0/1"),
-            "nor does its number of pods count"
+            "its number of pods does not count either"
         );
     }
 
@@ -162,7 +159,7 @@ mod tests {
             Self { cache, operator, app }
         }
 
-        /// Puts an object into its store that the object with that uid controls, of that kind and name.
+        /// Puts an object into its store. The object with that kind, name and uid controls it.
         fn put<V: Projection>(&mut self, name: &str, controller: (&str, &str, &str), mut object: Value) {
             let (kind, of, uid) = controller;
             let mut labels = labels("web");
@@ -170,7 +167,7 @@ mod tests {
             let owner = json!({ "apiVersion": "apps/v1", "kind": kind, "name": of, "uid": uid, "controller": true });
             object["metadata"] = json!({ "namespace": "n", "name": name, "uid": name, "resourceVersion": "1",
                 "generation": 1, "labels": labels, "ownerReferences": [owner] });
-            self.cache.store::<V>().apply(Entry::decode(&object.to_string()).unwrap());
+            self.cache.store::<V>().apply(CacheEntry::decode(&object.to_string()).unwrap());
         }
 
         /// Puts its Deployment, with this status, into the store.
@@ -187,7 +184,7 @@ mod tests {
         }
     }
 
-    /// The failure of an image that the spec no longer names says nothing about the one that it does.
+    /// The failure of an earlier image does not show that the current one fails.
     #[test]
     fn pods_of_an_earlier_template_are_neither_failing_nor_starting() {
         let mut stores = AppStores::new();
@@ -214,19 +211,19 @@ mod tests {
         stores.deployment(&json!({ "observedGeneration": 1, "updatedReplicas": 2, "conditions": progressing }));
         assert_eq!(named(&stores.observed(Timestamp::UNIX_EPOCH)), ["web-2-failing", "web-2-starting"]);
         stores.deployment(&json!({ "observedGeneration": 1, "updatedReplicas": 0 }));
-        assert_eq!(named(&stores.observed(Timestamp::UNIX_EPOCH)), [""; 0], "the present template has no pods yet");
+        assert_eq!(named(&stores.observed(Timestamp::UNIX_EPOCH)), [""; 0], "the current template has no pods yet");
     }
 
-    /// By this process' own clock: the API server's may differ.
+    /// By the clock of this process, which may differ from the API server's.
     #[test]
-    fn a_standstill_lasts_since_it_was_first_observed() {
+    fn a_standstill_starts_when_it_is_first_observed() {
         let mut stores = AppStores::new();
         let first = Timestamp::UNIX_EPOCH;
         let later = first + 10.seconds();
         let stuck = json!({ "observedGeneration": 1, "replicas": 2, "updatedReplicas": 1 });
         stores.deployment(&stuck);
         let known = stores.observed(first).standstill.expect("one");
-        assert_eq!(stores.observed(later).standstill, Some(known.clone()), "it goes on");
+        assert_eq!(stores.observed(later).standstill, Some(known.clone()), "it continues");
         stores.deployment(&json!({ "observedGeneration": 1, "replicas": 2, "updatedReplicas": 2 }));
         assert_eq!(stores.observed(later).standstill, None);
         stores.deployment(&stuck);
@@ -234,9 +231,9 @@ mod tests {
         assert_ne!(again, known);
     }
 
-    /// The plan decides by this whether it applies, deletes or reports.
+    /// The plan uses this to decide whether it applies, deletes or reports.
     #[test]
-    fn a_child_that_another_object_controls_is_not_the_apps() {
+    fn a_child_that_another_object_controls_is_not_owned() {
         let mut stores = AppStores::new();
         stores.put::<Service>("web", ("MyApp", "web", "another"), json!({ "spec": {} }));
         assert!(matches!(stores.observed(Timestamp::UNIX_EPOCH).service, ChildState::Absent));

@@ -19,11 +19,11 @@ mod standstill;
 mod status;
 mod stuck;
 
-pub use contents::{Contents, DryRunFailure, Unread};
+pub use contents::{DryRunFailure, RestartContents, UnreadSource};
 pub use decision::plan;
 pub use dry_run::dry_run_pod;
 pub use observed::Observed;
-pub use overrides::Limit;
+pub use overrides::OverrideLimit;
 pub use standstill::Standstill;
 
 #[cfg(test)]

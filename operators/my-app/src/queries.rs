@@ -1,4 +1,4 @@
-//! Queries to the API server for what the caches do not hold: the content of what `restartOn` names, and dry runs of pods.
+//! Queries to the API server for what the caches do not have: the content of objects that `restartOn` names, and dry runs of pods.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,14 +10,14 @@ use runtime::plan::{Create, Key};
 use crate::MyApp;
 use crate::dry_runs::DryRuns;
 use crate::plan::DryRunFailure;
-use crate::sources::{Found, Source, Sources};
+use crate::sources::{RestartSource, SourceReader, SourceState};
 
-/// Queries of live systems. Tests put an API server in memory in their place.
+/// Queries to live systems. Tests implement them with an API server in memory.
 pub trait Queries: Send + Sync {
-    /// What is known of an object that `restartOn` names, and for how long that holds.
-    fn content(&self, source: &Source) -> impl Future<Output = (Found, Duration)> + Send;
+    /// What is known of an object that `restartOn` names, and for how long that is valid.
+    fn content(&self, source: &RestartSource) -> impl Future<Output = (SourceState, Duration)> + Send;
 
-    /// Whether the API server refuses `pod`, which is one of the MyApp `app`, or does not answer; `None` once it has accepted that pod.
+    /// The failure if the API server rejects `pod`, a pod of the MyApp `app`, or does not answer; `None` once it has accepted that pod.
     fn dry_run(&self, app: &Key, pod: &Create) -> impl Future<Output = Option<DryRunFailure>> + Send;
 }
 
@@ -25,18 +25,18 @@ pub trait Queries: Send + Sync {
 pub(crate) struct ApiServer {
     apps: Arc<Store<MyApp>>,
     dry_runs: DryRuns,
-    sources: Sources,
+    sources: SourceReader,
 }
 
 impl ApiServer {
-    /// The API server that `client` reaches. Answers about MyApps that are not in `apps` any more are forgotten.
+    /// The API server of `client`. The cache drops answers about MyApps that are no longer in `apps`.
     pub(crate) fn new(client: Client, apps: Arc<Store<MyApp>>) -> Self {
-        Self { apps, dry_runs: DryRuns::new(client.clone()), sources: Sources::new(client) }
+        Self { apps, dry_runs: DryRuns::new(client.clone()), sources: SourceReader::new(client) }
     }
 }
 
 impl Queries for ApiServer {
-    async fn content(&self, source: &Source) -> (Found, Duration) {
+    async fn content(&self, source: &RestartSource) -> (SourceState, Duration) {
         self.sources.read(source).await
     }
 

@@ -1,5 +1,5 @@
-//! The ConfigMaps and Secrets whose content restarts pods: each is read by name once a minute, and only a digest of its content is
-//! kept.
+//! The ConfigMaps and Secrets whose content restarts pods. The operator reads each by name once a minute, and keeps only a digest of its
+//! content.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,8 +17,8 @@ mod source;
 
 pub(crate) use message::{failure, unread};
 pub(crate) use named::sources;
-use source::Kind;
-pub use source::{Found, Source};
+use source::SourceKind;
+pub use source::{RestartSource, SourceState};
 
 /// How often an object is read, no matter how many MyApps name it.
 pub(crate) const READ_INTERVAL: Duration = Duration::from_secs(60);
@@ -26,9 +26,9 @@ pub(crate) const READ_INTERVAL: Duration = Duration::from_secs(60);
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a reconcile waits for a request; the request itself continues.
 const WAIT_LIMIT: Duration = Duration::from_secs(1);
-/// How often an object is read while the first answer is awaited.
+/// How often an object is read until the first answer.
 const RETRY_INTERVAL: Duration = Duration::from_secs(2);
-/// An answer that no reconcile has read for this long is forgotten.
+/// How long the cache keeps an answer that no reconcile reads.
 const CACHE_TTL: Duration = Duration::from_secs(600);
 
 #[derive(Clone)]
@@ -37,44 +37,44 @@ struct CachedRead {
     since: Instant,
     next: Instant,
     /// Closed once the request in flight has ended.
-    answer: Option<watch::Receiver<()>>,
+    in_flight: Option<watch::Receiver<()>>,
     /// The uid and resourceVersion that the digest is of.
     version: Option<(String, String)>,
-    found: Found,
+    found: SourceState,
 }
 
 /// What a reconcile does for an object.
 enum Lookup {
-    /// It takes the cached answer, which holds for this long.
-    Cached(Found, Duration),
-    /// It waits for a request in flight. Until then the earlier answer counts.
-    Pending(watch::Receiver<()>, Found),
-    /// It sends the request. Others wait until the sender is dropped.
+    /// It uses the cached state, which is valid for this long.
+    Cached(SourceState, Duration),
+    /// It waits for a request in flight. Until then the previous state is valid.
+    Pending(watch::Receiver<()>, SourceState),
+    /// It sends the request. Other reconciles wait until the sender is dropped.
     Request(CachedRead, watch::Sender<()>),
 }
 
-/// Reads these objects, and caches the answers.
+/// Reads these objects, and caches their state.
 #[derive(Clone)]
-pub(crate) struct Sources {
+pub(crate) struct SourceReader {
     client: Client,
-    cache: Arc<Mutex<HashMap<Source, CachedRead>>>,
+    cache: Arc<Mutex<HashMap<RestartSource, CachedRead>>>,
 }
 
-impl Sources {
+impl SourceReader {
     /// An empty cache.
     pub(crate) fn new(client: Client) -> Self {
         Self { client, cache: Arc::default() }
     }
 
-    /// What is known of `source`, whose name is valid, and for how long that holds: the last answer counts until the next one.
-    pub(crate) async fn read(&self, source: &Source) -> (Found, Duration) {
+    /// What is known of `source`, whose name is valid, and for how long that is valid. The last answer counts until the next one.
+    pub(crate) async fn read(&self, source: &RestartSource) -> (SourceState, Duration) {
         loop {
             match self.lookup(source) {
                 Lookup::Cached(found, due) => return (found, due),
-                // The channel carries nothing: it closes with the answer.
-                Lookup::Pending(mut answer, known) => {
-                    if tokio::time::timeout(WAIT_LIMIT, answer.changed()).await.is_err() {
-                        let due = if matches!(known, Found::Awaited) { RETRY_INTERVAL } else { REQUEST_TIMEOUT };
+                // The channel transmits nothing: it closes with the answer.
+                Lookup::Pending(mut in_flight, known) => {
+                    if tokio::time::timeout(WAIT_LIMIT, in_flight.changed()).await.is_err() {
+                        let due = if matches!(known, SourceState::Awaited) { RETRY_INTERVAL } else { REQUEST_TIMEOUT };
                         return (known, due);
                     }
                 }
@@ -86,67 +86,74 @@ impl Sources {
         }
     }
 
-    /// Sends the requests, and caches the answer.
-    async fn refresh(self, source: Source, before: CachedRead, pending: watch::Sender<()>) {
+    /// Sends the requests, and caches the result.
+    async fn refresh(self, source: RestartSource, before: CachedRead, pending: watch::Sender<()>) {
         let (since, sent) = (before.since, Instant::now());
-        let late = (before.version.clone(), before.found.clone(), 1);
+        let timed_out = (before.version.clone(), before.found.clone(), 1);
         let answer = tokio::time::timeout(REQUEST_TIMEOUT, self.request(&source, before)).await;
-        let (version, found, requests) = answer.unwrap_or(late);
-        let (found, pause) = judged(found, since.elapsed(), requests);
-        let next = (sent + pause).max(Instant::now() + RETRY_INTERVAL);
-        let held = CachedRead { since, next, answer: None, version, found };
-        self.lock().insert(source, held);
+        let (version, found, requests) = answer.unwrap_or(timed_out);
+        let (found, interval) = rated(found, since.elapsed(), requests);
+        let next = (sent + interval).max(Instant::now() + RETRY_INTERVAL);
+        let cached = CachedRead { since, next, in_flight: None, version, found };
+        self.lock().insert(source, cached);
         drop(pending);
     }
 
-    fn lookup(&self, source: &Source) -> Lookup {
+    fn lookup(&self, source: &RestartSource) -> Lookup {
         let now = Instant::now();
         let mut all = self.lock();
-        all.retain(|_, held| now < held.next + CACHE_TTL);
-        let unread = || CachedRead { since: now, next: now, answer: None, version: None, found: Found::Awaited };
-        let held = all.entry(source.clone()).or_insert_with(unread);
-        match held.answer.clone() {
-            Some(answer) if answer.has_changed().is_ok() => return Lookup::Pending(answer, held.found.clone()),
-            None if now < held.next => return Lookup::Cached(held.found.clone(), held.next - now),
+        all.retain(|_, cached| now < cached.next + CACHE_TTL);
+        let unread =
+            || CachedRead { since: now, next: now, in_flight: None, version: None, found: SourceState::Awaited };
+        let cached = all.entry(source.clone()).or_insert_with(unread);
+        match cached.in_flight.clone() {
+            Some(in_flight) if in_flight.has_changed().is_ok() => {
+                return Lookup::Pending(in_flight, cached.found.clone());
+            }
+            None if now < cached.next => return Lookup::Cached(cached.found.clone(), cached.next - now),
             // The task that sent the request has ended without an answer, or the answer has expired.
             Some(_) | None => {}
         }
-        let (pending, answer) = watch::channel(());
-        let before = held.clone();
-        held.next = now;
-        held.answer = Some(answer);
+        let (pending, in_flight) = watch::channel(());
+        let before = cached.clone();
+        cached.next = now;
+        cached.in_flight = Some(in_flight);
         Lookup::Request(before, pending)
     }
 
     /// Reads the metadata, and the content if that may have changed. Also returns the number of requests.
-    async fn request(&self, source: &Source, before: CachedRead) -> (Option<(String, String)>, Found, u32) {
+    async fn request(
+        &self,
+        source: &RestartSource,
+        before: CachedRead,
+    ) -> (Option<(String, String)>, SourceState, u32) {
         let mut requests = 1;
-        if let (Some(seen), Found::Content(_)) = (&before.version, &before.found) {
+        if let (Some(seen), SourceState::Content(_)) = (&before.version, &before.found) {
             match self.metadata(source).await {
                 Ok(Some(meta)) if version(&meta).as_ref() == Some(seen) => {
                     return (before.version, before.found, requests);
                 }
                 Ok(Some(_)) => requests += 1,
-                Ok(None) => return (None, Found::Missing, requests),
-                // The last answer holds until there is another one.
+                Ok(None) => return (None, SourceState::Missing, requests),
+                // The last answer is valid until there is another one.
                 Err(error) => return (before.version, forbidden(&error).unwrap_or(before.found), requests),
             }
         }
         match self.content(source).await {
-            Ok(Some((meta, digest))) => (version(&meta), Found::Content(digest), requests),
-            Ok(None) => (None, Found::Missing, requests),
+            Ok(Some((meta, digest))) => (version(&meta), SourceState::Content(digest), requests),
+            Ok(None) => (None, SourceState::Missing, requests),
             Err(error) => (before.version, forbidden(&error).unwrap_or(before.found), requests),
         }
     }
 
-    async fn metadata(&self, source: &Source) -> Result<Option<ObjectMeta>, kube::Error> {
-        let Source { namespace, kind, name } = source;
+    async fn metadata(&self, source: &RestartSource) -> Result<Option<ObjectMeta>, kube::Error> {
+        let RestartSource { namespace, kind, name } = source;
         let found = match kind {
-            Kind::ConfigMap => {
+            SourceKind::ConfigMap => {
                 let api: Api<ConfigMap> = Api::namespaced(self.client.clone(), namespace);
                 api.get_metadata_opt(name).await?.map(|found| found.metadata)
             }
-            Kind::Secret => {
+            SourceKind::Secret => {
                 let api: Api<Secret> = Api::namespaced(self.client.clone(), namespace);
                 api.get_metadata_opt(name).await?.map(|found| found.metadata)
             }
@@ -154,10 +161,10 @@ impl Sources {
         Ok(found)
     }
 
-    async fn content(&self, source: &Source) -> Result<Option<(ObjectMeta, [u8; 32])>, kube::Error> {
-        let Source { namespace, kind, name } = source;
+    async fn content(&self, source: &RestartSource) -> Result<Option<(ObjectMeta, [u8; 32])>, kube::Error> {
+        let RestartSource { namespace, kind, name } = source;
         let found = match kind {
-            Kind::ConfigMap => {
+            SourceKind::ConfigMap => {
                 let found = Api::<ConfigMap>::namespaced(self.client.clone(), namespace).get_opt(name).await?;
                 found.map(|map| {
                     let text = map.data.unwrap_or_default().into_iter().map(|(key, text)| (key, text.into_bytes()));
@@ -166,7 +173,7 @@ impl Sources {
                     (map.metadata, digest)
                 })
             }
-            Kind::Secret => {
+            SourceKind::Secret => {
                 let found = Api::<Secret>::namespaced(self.client.clone(), namespace).get_opt(name).await?;
                 found.map(|secret| {
                     let data = secret.data.unwrap_or_default().into_iter().map(|(key, bytes)| (key, bytes.0));
@@ -178,7 +185,7 @@ impl Sources {
         Ok(found)
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Source, CachedRead>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<RestartSource, CachedRead>> {
         self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -187,8 +194,8 @@ fn version(meta: &ObjectMeta) -> Option<(String, String)> {
     Some((meta.uid.clone()?, meta.resource_version.clone()?))
 }
 
-/// A digest against which guesses cannot be checked without `salt`. A Secret's uid is random, and known only to clients that may read
-/// the Secret: so a digest in a pod's annotations reveals neither the content of a Secret nor which Secrets are equal.
+/// A salted digest of `entries`. The salt of a Secret is its uid, which is random and known only to clients that may read the Secret. So a
+/// digest in a pod's annotations can neither be used to guess the content of a Secret, nor shows which Secrets are equal.
 fn digest(salt: &str, entries: BTreeMap<String, Vec<u8>>) -> [u8; 32] {
     let mut sum = Sha256::new();
     let mut part = |bytes: &[u8]| {
@@ -203,24 +210,24 @@ fn digest(salt: &str, entries: BTreeMap<String, Vec<u8>>) -> [u8; 32] {
     sum.finalize().into()
 }
 
-/// What counts after an answer `found`, this long after the first read, and when to read again after the request was sent.
-fn judged(found: Found, since: Duration, requests: u32) -> (Found, Duration) {
+/// The state after a read with the result `found`, this long after the first read, and how long after the request to read again.
+fn rated(found: SourceState, since: Duration, requests: u32) -> (SourceState, Duration) {
     match found {
-        Found::Awaited | Found::Unknown if since < REQUEST_TIMEOUT.saturating_sub(RETRY_INTERVAL) => {
-            (Found::Awaited, RETRY_INTERVAL)
+        SourceState::Awaited | SourceState::Unknown if since < REQUEST_TIMEOUT.saturating_sub(RETRY_INTERVAL) => {
+            (SourceState::Awaited, RETRY_INTERVAL)
         }
-        Found::Awaited | Found::Unknown => (Found::Unknown, READ_INTERVAL),
+        SourceState::Awaited | SourceState::Unknown => (SourceState::Unknown, READ_INTERVAL),
         // Two requests use up the budget of two intervals.
         found => (found, READ_INTERVAL * requests),
     }
 }
 
-/// That a permission is missing, if that is what the error reports.
-fn forbidden(error: &kube::Error) -> Option<Found> {
+/// The state `Forbidden`, if the error reports a missing permission.
+fn forbidden(error: &kube::Error) -> Option<SourceState> {
     match error {
-        kube::Error::Api(status) if status.code == 403 => Some(Found::Forbidden(status.message.clone())),
+        kube::Error::Api(status) if status.code == 403 => Some(SourceState::Forbidden(status.message.clone())),
         error => {
-            tracing::debug!(%error, "an object of restartOn cannot be read now");
+            tracing::debug!(%error, "cannot read an object of restartOn; retrying");
             None
         }
     }

@@ -1,4 +1,4 @@
-//! Since when this process has observed Deployments at a standstill, by its own clock: the API server's may differ.
+//! Records since when Deployments seem to be stuck, by the clock of this process, which may differ from the API server's.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -8,12 +8,12 @@ use runtime::plan::Key;
 
 use crate::plan::{Observed, Standstill};
 
-/// The standstill of each MyApp whose Deployment seems to be at one.
+/// The standstill of each MyApp whose Deployment seems to be stuck.
 #[derive(Default)]
 pub(crate) struct StandstillTracker(Mutex<HashMap<Key, Standstill>>);
 
 impl StandstillTracker {
-    /// Records and returns what is known at `now`. Forgets all MyApps that do not exist any more.
+    /// Records and returns the standstill at `now`. Removes those of deleted MyApps.
     pub(crate) fn record(
         &self,
         observed: &Observed,

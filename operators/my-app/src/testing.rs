@@ -7,18 +7,18 @@ use kube::Client;
 use kube::client::Body;
 use serde_json::{Value, json};
 
-type Answer = dyn Fn(&str) -> (u16, Value) + Send + Sync;
+type Responder = dyn Fn(&str) -> (u16, Value) + Send + Sync;
 
 #[derive(Clone)]
-pub(crate) struct Answers {
-    answer: Arc<Answer>,
+pub(crate) struct FakeApiServer {
+    respond: Arc<Responder>,
     requests: Arc<Mutex<Vec<String>>>,
 }
 
-impl Answers {
-    /// Answers a request, given as its method and path, with that code and object.
-    pub(crate) fn new(answer: impl Fn(&str) -> (u16, Value) + Send + Sync + 'static) -> Self {
-        Self { answer: Arc::new(answer), requests: Arc::default() }
+impl FakeApiServer {
+    /// A server that answers each request, given as its method and path, with the code and object that `respond` returns.
+    pub(crate) fn new(respond: impl Fn(&str) -> (u16, Value) + Send + Sync + 'static) -> Self {
+        Self { respond: Arc::new(respond), requests: Arc::default() }
     }
 
     /// A client of it. A request for metadata alone is recorded with the path `<path> metadata`.
@@ -30,7 +30,7 @@ impl Answers {
                 if accept.is_some_and(|accept| accept.contains("PartialObjectMetadata")) { " metadata" } else { "" };
             let request = format!("{} {}{metadata}", request.method(), request.uri());
             this.requests.lock().unwrap_or_else(PoisonError::into_inner).push(request.clone());
-            let (code, object) = (this.answer)(&request);
+            let (code, object) = (this.respond)(&request);
             std::future::ready(Response::builder().status(code).body(Body::from(object.to_string().into_bytes())))
         });
         Client::new(service, "n")

@@ -1,14 +1,14 @@
-//! Who decides on the number of pods, in a cluster in memory: whatever the spec goes from and to, wherever the manager dies, and
-//! whatever an autoscaler does meanwhile, a number that may stay stays.
+//! Which client sets the number of pods, in a cluster in memory: after any change of the spec, any crash of the manager, and any
+//! change by an autoscaler, a valid number stays.
 
 use std::sync::Arc;
 
 use my_app::{MyApp, MyAppOperator, plan};
 use proptest::prelude::*;
-use runtime::cache::{Entry, Projection, Store};
+use runtime::cache::{CacheEntry, Projection, Store};
 use runtime::plan::Key;
 use runtime::projections::{Autoscaler, Deployment};
-use runtime::testing::{NOW, World};
+use runtime::testing::{FakeCluster, NOW};
 use serde_json::{Value, json};
 
 mod cluster;
@@ -20,9 +20,9 @@ enum Step {
     Edit(Value),
     /// The stores receive that many events, then the operator reconciles, and crashes after that many writes.
     Reconcile { sees: usize, lives: Option<usize> },
-    /// The autoscaler's controller wants so many pods, if there is one.
+    /// The autoscaler's controller sets that number of pods, if there is an autoscaler.
     Scale(i64),
-    /// Somebody deletes the autoscaler, or changes its bounds.
+    /// A user deletes the autoscaler, or changes its bounds.
     Meddle { deletes: bool },
     /// The Deployment's controller observes it.
     Sync,
@@ -48,7 +48,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 struct Harness {
-    world: World,
+    cluster: FakeCluster,
     operator: MyAppOperator,
     apps: Arc<Store<MyApp>>,
     key: Key,
@@ -56,33 +56,33 @@ struct Harness {
 
 impl Harness {
     fn new(spec: &Value) -> Self {
-        let (world, operator, mut cache, key) = cluster::holding(json!({ "metadata": {}, "spec": spec }));
-        Self { world, operator, apps: cache.store(), key }
+        let (cluster, operator, mut cache, key) = cluster::holding(json!({ "metadata": {}, "spec": spec }));
+        Self { cluster, operator, apps: cache.store(), key }
     }
 
     fn spec(&self) -> Value {
-        self.world.get(MyApp::KIND, &self.key).map(|app| app["spec"].clone()).unwrap_or_default()
+        self.cluster.get(MyApp::KIND, &self.key).map(|app| app["spec"].clone()).unwrap_or_default()
     }
 
     /// How many pods the Deployment requests.
     fn number(&self) -> Option<i64> {
-        self.world.get(Deployment::KIND, &self.key).map(|live| live["spec"]["replicas"].as_i64().unwrap_or(1))
+        self.cluster.get(Deployment::KIND, &self.key).map(|live| live["spec"]["replicas"].as_i64().unwrap_or(1))
     }
 
     fn autoscaler(&self) -> Option<&Value> {
-        self.world.get(Autoscaler::KIND, &self.key)
+        self.cluster.get(Autoscaler::KIND, &self.key)
     }
 
     fn take(&mut self, step: Step) {
         let key = self.key.clone();
         match step {
-            Step::Edit(spec) => self.world.edit(MyApp::KIND, &key, |app| app["spec"] = spec),
+            Step::Edit(spec) => self.cluster.edit(MyApp::KIND, &key, |app| app["spec"] = spec),
             Step::Reconcile { sees, lives } => {
-                self.world.catch_up();
-                self.world.deliver(sees);
-                self.world.lifetime = lives;
+                self.cluster.deliver_own_writes();
+                self.cluster.deliver_events(sees);
+                self.cluster.remaining_writes = lives;
                 self.reconcile();
-                self.world.lifetime = None;
+                self.cluster.remaining_writes = None;
             }
             Step::Scale(to) => {
                 let Some(bounds) = self.autoscaler().map(|live| live["spec"].clone()) else { return };
@@ -90,26 +90,26 @@ impl Harness {
                 let to = to.min(bound("maxReplicas")).max(bound("minReplicas"));
                 // None at all switches it off.
                 if self.number() != Some(0) {
-                    self.world.edit(Deployment::KIND, &key, |live| live["spec"]["replicas"] = json!(to));
+                    self.cluster.edit(Deployment::KIND, &key, |live| live["spec"]["replicas"] = json!(to));
                 }
             }
-            Step::Meddle { deletes: true } => self.world.remove(Autoscaler::KIND, &key),
+            Step::Meddle { deletes: true } => self.cluster.remove(Autoscaler::KIND, &key),
             Step::Meddle { deletes: false } => {
-                self.world.edit_by_hand(Autoscaler::KIND, &key, |live| live["spec"]["maxReplicas"] = json!(9));
+                self.cluster.edit_by_hand(Autoscaler::KIND, &key, |live| live["spec"]["maxReplicas"] = json!(9));
             }
             Step::Sync => self.sync(),
         }
     }
 
     fn reconcile(&mut self) {
-        if let Some(Entry::Object(app)) = self.apps.get(&self.key) {
+        if let Some(CacheEntry::Object(app)) = self.apps.get(&self.key) {
             let planned = plan::plan(&self.operator.read_stores(&app, NOW), NOW);
-            drop(self.world.pass(&*app, planned));
+            drop(self.cluster.reconcile(&*app, planned));
         }
     }
 
     fn sync(&mut self) {
-        self.world.edit(Deployment::KIND, &self.key.clone(), |live| {
+        self.cluster.edit(Deployment::KIND, &self.key.clone(), |live| {
             let number = live["spec"]["replicas"].as_i64().unwrap_or(1);
             live["status"] = json!({ "observedGeneration": live["metadata"]["generation"],
                 "replicas": number, "updatedReplicas": number, "readyReplicas": number });
@@ -118,16 +118,16 @@ impl Harness {
 
     fn converge(&mut self) {
         for _ in 0..6 {
-            self.world.deliver_all();
+            self.cluster.deliver_all_events();
             self.reconcile();
             self.sync();
         }
-        self.world.deliver_all();
+        self.cluster.deliver_all_events();
     }
 }
 
 /// What the number is to be, by a spec and the number before.
-fn asked(spec: &Value, before: i64) -> i64 {
+fn requested(spec: &Value, before: i64) -> i64 {
     let bounds = &spec["autoscaling"];
     match (spec["replicas"].as_i64(), bounds["min"].as_i64().zip(bounds["max"].as_i64())) {
         (Some(replicas), _) => replicas,
@@ -136,9 +136,10 @@ fn asked(spec: &Value, before: i64) -> i64 {
     }
 }
 
-/// The Deployment is made of a creation, and an edit makes its number ours by apply, at the API server's default.
+/// The Deployment results from a creation, and an edit gives the operator ownership of its number by an apply, at the API server's
+/// default.
 #[test]
-fn one_pod_that_the_spec_asked_for_is_handed_over_once() {
+fn the_number_of_one_pod_is_handed_over_once() {
     let bare = json!({ "image": "app" });
     let scaled = json!({ "image": "app", "autoscaling": { "min": 1, "max": 3 } });
     for after in [bare, scaled] {
@@ -149,9 +150,9 @@ fn one_pod_that_the_spec_asked_for_is_handed_over_once() {
             harness.converge();
             assert_eq!(harness.number(), Some(1));
         }
-        let writes = harness.world.writes;
+        let writes = harness.cluster.writes;
         harness.reconcile();
-        assert_eq!(harness.world.writes, writes, "a converged MyApp is silent: {after}");
+        assert_eq!(harness.cluster.writes, writes, "a converged MyApp is silent: {after}");
     }
 }
 
@@ -162,22 +163,22 @@ mod properties {
     proptest! {
         #![proptest_config(seed::properties!(400))]
 
-        /// With stores that are up to date, a reconcile changes the number only to the specified one; in the end it is that, and nothing is
+        /// With current stores, a reconcile changes the number only to the specified one. After convergence it is that, and nothing is
         /// written.
         #[test]
-        fn a_number_that_may_stay_stays(first in spec(), steps in prop::collection::vec(step(), 0..40), last in spec()) {
+        fn a_valid_number_stays(first in spec(), steps in prop::collection::vec(step(), 0..40), last in spec()) {
             let mut harness = Harness::new(&first);
             harness.converge();
             for step in steps {
                 let before = harness.number();
                 let sees_all = matches!(step, Step::Reconcile { sees: 5.., .. });
                 if sees_all {
-                    harness.world.deliver_all();
+                    harness.cluster.deliver_all_events();
                 }
                 let by_others = matches!(step, Step::Scale(_));
                 harness.take(step);
                 if let (Some(before), Some(after)) = (before, harness.number()) {
-                    let allowed = by_others || after == before || !sees_all || after == asked(&harness.spec(), before);
+                    let allowed = by_others || after == before || !sees_all || after == requested(&harness.spec(), before);
                     prop_assert!(allowed, "{before} became {after} with {}", harness.spec());
                 }
             }
@@ -185,14 +186,14 @@ mod properties {
             let before = harness.number().expect("there is a Deployment");
             harness.take(Step::Edit(last.clone()));
             harness.converge();
-            prop_assert_eq!(harness.number(), Some(asked(&last, before)));
+            prop_assert_eq!(harness.number(), Some(requested(&last, before)));
             prop_assert_eq!(harness.autoscaler().is_some(), last["autoscaling"].is_object());
-            let app = harness.world.get(MyApp::KIND, &harness.key).cloned().unwrap_or_default();
-            let ready = format!("{0}/{0}", asked(&last, before));
+            let app = harness.cluster.get(MyApp::KIND, &harness.key).cloned().unwrap_or_default();
+            let ready = format!("{0}/{0}", requested(&last, before));
             prop_assert_eq!(&app["status"]["ready"], &json!(ready));
-            let writes = harness.world.writes;
+            let writes = harness.cluster.writes;
             harness.reconcile();
-            prop_assert_eq!(harness.world.writes, writes, "a converged MyApp is silent");
+            prop_assert_eq!(harness.cluster.writes, writes, "a converged MyApp is silent");
         }
     }
 }

@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 
 fn files() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
-    let entries = std::fs::read_dir(folder).expect("the folder of golden files");
+    let entries = std::fs::read_dir(folder).expect("the directory of golden files");
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
     files.sort();
     files
 }
 
-/// What pods get by themselves: it comes with Deployments that are made, and is in no golden file, for it starts no pod again.
+/// The defaults of pods. New Deployments have them; they are in no golden file, because they must not restart pods.
 fn spread() -> Value {
     let spread = |topology: &str| {
         json!({
@@ -28,7 +28,7 @@ fn spread() -> Value {
     json!([spread("topology.kubernetes.io/zone"), spread("kubernetes.io/hostname")])
 }
 
-/// A Deployment as one has it that was made before there were such defaults.
+/// A Deployment from before these defaults existed.
 fn without_defaults(mut child: Value) -> Value {
     const NAMED: &str = "kubectl.kubernetes.io/default-container";
     let Some(template) = child.pointer_mut("/spec/template") else { return child };
@@ -45,14 +45,14 @@ fn without_defaults(mut child: Value) -> Value {
     child
 }
 
-/// The children of a MyApp that has none yet, in the order in which they are applied.
+/// The desired children of a MyApp that has none, in the order in which they are applied.
 fn rendered(spec: &Value, annotations: &Value) -> Vec<Value> {
     let metadata = json!({ "name": "web", "namespace": "n", "uid": "u", "generation": 1, "annotations": annotations });
     rendered::children(&json!({ "metadata": metadata, "spec": spec }))
 }
 
 #[test]
-fn children_are_rendered_as_they_always_were() {
+fn rendered_children_match_the_golden_files() {
     let write = std::env::var_os("WRITE_GOLDEN").is_some();
     let mut differ = Vec::new();
     for file in files() {
@@ -77,7 +77,7 @@ fn children_are_rendered_as_they_always_were() {
 }
 
 #[test]
-fn pods_that_are_made_now_name_their_container_and_are_spread() {
+fn new_pods_have_a_default_container_and_spread_constraints() {
     let template = &rendered(&json!({ "image": "i" }), &json!({}))[0]["spec"]["template"];
     assert_eq!(template["metadata"]["annotations"], json!({ "kubectl.kubernetes.io/default-container": "app" }));
     assert_eq!(template["spec"]["topologySpreadConstraints"], spread());

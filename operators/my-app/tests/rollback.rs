@@ -1,6 +1,5 @@
-//! Rollouts that fail, in a cluster in memory: pods return to the image before by their own deadline alone, are never taken to
-//! what was given up until the spec changes, and what the status says of it is so; whatever is edited meanwhile, and wherever
-//! the manager dies.
+//! Rollouts that fail, in a cluster in memory: pods return to the previous image only after their own deadline, never run a given-up
+//! image again until the spec changes, and the status is true, whatever is edited meanwhile and whenever the manager crashes.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,10 +7,10 @@ use std::sync::Arc;
 use jiff::ToSpan;
 use my_app::{MyApp, MyAppOperator, plan};
 use proptest::prelude::*;
-use runtime::cache::{Entry, Projection, Store};
+use runtime::cache::{CacheEntry, Projection, Store};
 use runtime::plan::Key;
 use runtime::projections::Deployment;
-use runtime::testing::World;
+use runtime::testing::FakeCluster;
 use serde_json::{Value, json};
 
 mod cluster;
@@ -25,7 +24,7 @@ enum Step {
     Scale(i32),
     /// The stores receive that many events, then the operator reconciles, and crashes after that many writes.
     Reconcile { sees: usize, lives: Option<usize> },
-    /// The Deployment's controller syncs; if the number of pods has changed too, it leaves its condition unchanged.
+    /// The Deployment's controller syncs; if the number of pods has changed too, it does not change its condition.
     Sync { scales: bool },
     /// It syncs, and then the deadline passes.
     TimeOut,
@@ -53,7 +52,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 struct Harness {
-    world: World,
+    cluster: FakeCluster,
     operator: MyAppOperator,
     apps: Arc<Store<MyApp>>,
     key: Key,
@@ -72,16 +71,16 @@ fn essence(spec: &Value) -> Value {
 
 impl Harness {
     fn new(spec: &Value) -> Self {
-        let (world, operator, mut cache, key) = cluster::holding(json!({ "metadata": {}, "spec": spec }));
-        Self { world, operator, apps: cache.store(), key, failed: BTreeSet::new(), left: None }
+        let (cluster, operator, mut cache, key) = cluster::holding(json!({ "metadata": {}, "spec": spec }));
+        Self { cluster, operator, apps: cache.store(), key, failed: BTreeSet::new(), left: None }
     }
 
     fn app(&self) -> Value {
-        self.world.get(MyApp::KIND, &self.key).cloned().unwrap_or_default()
+        self.cluster.get(MyApp::KIND, &self.key).cloned().unwrap_or_default()
     }
 
     fn deployment(&self) -> Value {
-        self.world.get(Deployment::KIND, &self.key).cloned().unwrap_or_default()
+        self.cluster.get(Deployment::KIND, &self.key).cloned().unwrap_or_default()
     }
 
     fn image(&self) -> String {
@@ -93,26 +92,26 @@ impl Harness {
         let key = self.key.clone();
         match step {
             Step::Edit(spec) => {
-                // Also one that is taken back before all is seen: a pass may see what was between.
+                // Also an edit that is reverted before the stores have it: a reconcile may see the state in between.
                 if self.left.as_ref().is_some_and(|(_, of)| *of != essence(&spec)) {
                     self.left = None;
                 }
-                self.world.edit(MyApp::KIND, &key, |app| app["spec"] = spec);
+                self.cluster.edit(MyApp::KIND, &key, |app| app["spec"] = spec);
             }
-            Step::Scale(to) => self.world.edit(MyApp::KIND, &key, |app| app["spec"]["replicas"] = json!(to)),
+            Step::Scale(to) => self.cluster.edit(MyApp::KIND, &key, |app| app["spec"]["replicas"] = json!(to)),
             Step::Reconcile { sees, lives } => {
-                self.world.catch_up();
-                self.world.deliver(sees);
-                self.world.lifetime = lives;
+                self.cluster.deliver_own_writes();
+                self.cluster.deliver_events(sees);
+                self.cluster.remaining_writes = lives;
                 self.reconcile();
-                self.world.lifetime = None;
+                self.cluster.remaining_writes = None;
             }
             Step::Sync { scales } => self.sync(scales),
             Step::TimeOut => {
                 self.sync(false);
                 // No store is behind by as much as a deadline.
-                self.world.deliver_all();
-                self.world.now += 11.seconds();
+                self.cluster.deliver_all_events();
+                self.cluster.now += 11.seconds();
                 self.time_out();
             }
         }
@@ -120,10 +119,13 @@ impl Harness {
 
     /// One reconcile over what the stores hold, and what must hold after it.
     fn reconcile(&mut self) {
-        let Some(Entry::Object(app)) = self.apps.get(&self.key) else { return };
+        let Some(CacheEntry::Object(app)) = self.apps.get(&self.key) else { return };
         let before = self.app()["status"].clone();
         let template = self.deployment()["spec"]["template"].to_string();
-        drop(self.world.pass(&*app, plan::plan(&self.operator.read_stores(&app, self.world.now), self.world.now)));
+        drop(
+            self.cluster
+                .reconcile(&*app, plan::plan(&self.operator.read_stores(&app, self.cluster.now), self.cluster.now)),
+        );
         let now = self.app();
         let (spec, status) = (&now["spec"], &now["status"]);
         let gives_up = before["rolledBackFrom"].is_null() && !status["rolledBackFrom"].is_null();
@@ -168,15 +170,15 @@ impl Harness {
 
     /// The Deployment's own controller, as far as it matters here.
     fn sync(&mut self, scales: bool) {
-        let now = self.world.now;
-        self.world.edit(Deployment::KIND, &self.key.clone(), |deployment| {
+        let now = self.cluster.now;
+        self.cluster.edit(Deployment::KIND, &self.key.clone(), |deployment| {
             let template = deployment["spec"]["template"].to_string();
             // As the API server fills it in.
             let strategy = &mut deployment["spec"]["strategy"];
             if strategy["type"] != "Recreate" && strategy["rollingUpdate"].is_null() {
                 *strategy = json!({ "type": "RollingUpdate", "rollingUpdate": { "maxSurge": "25%", "maxUnavailable": "25%" } });
             }
-            let wanted = deployment["spec"]["replicas"].as_i64().unwrap_or(1);
+            let desired = deployment["spec"]["replicas"].as_i64().unwrap_or(1);
             let status = deployment["status"].clone();
             deployment["status"]["observedGeneration"] = deployment["metadata"]["generation"].clone();
             let same = status["of"] == *template;
@@ -191,8 +193,8 @@ impl Harness {
                 false => json!({ "type": "Progressing", "status": "True", "reason": "ReplicaSetUpdated", "message": "",
                     "lastTransitionTime": if was["status"] == "True" { was["lastTransitionTime"].clone() } else { json!(now) } }),
             };
-            let old = status["readyReplicas"].as_i64().unwrap_or(0).min(wanted);
-            let numbers = if bad { [old + 1, 1, old] } else { [wanted; 3] };
+            let old = status["readyReplicas"].as_i64().unwrap_or(0).min(desired);
+            let numbers = if bad { [old + 1, 1, old] } else { [desired; 3] };
             deployment["status"] = json!({
                 "observedGeneration": deployment["metadata"]["generation"], "of": template, "conditions": [condition],
                 "replicas": numbers[0], "updatedReplicas": numbers[1], "readyReplicas": numbers[2],
@@ -202,9 +204,9 @@ impl Harness {
 
     /// It finds that a rollout has exceeded its deadline.
     fn time_out(&mut self) {
-        let now = self.world.now;
+        let now = self.cluster.now;
         let mut failed = None;
-        self.world.edit(Deployment::KIND, &self.key.clone(), |deployment| {
+        self.cluster.edit(Deployment::KIND, &self.key.clone(), |deployment| {
             let template = deployment["spec"]["template"].to_string();
             if template.contains("bad:") {
                 if deployment["status"]["conditions"][0]["status"] == "True" {
@@ -217,14 +219,14 @@ impl Harness {
         self.failed.extend(failed);
     }
 
-    /// Lets everything come to rest, without faults.
+    /// Reconciles without faults until nothing changes.
     fn converge(&mut self) {
         for _ in 0..8 {
-            self.world.deliver_all();
+            self.cluster.deliver_all_events();
             self.reconcile();
             self.take(Step::TimeOut);
         }
-        self.world.deliver_all();
+        self.cluster.deliver_all_events();
     }
 }
 
@@ -261,12 +263,12 @@ mod properties {
             let conditions = app["status"]["conditions"].as_array().cloned().unwrap_or_default();
             prop_assert!(conditions.iter().all(|condition| condition["reason"] == reason), "{app}");
             prop_assert_eq!(json!(harness.image()), if back { json!(ready) } else { last["image"].clone() });
-            let writes = harness.world.writes;
+            let writes = harness.cluster.writes;
             harness.take(Step::TimeOut);
-            harness.world.deliver_all();
+            harness.cluster.deliver_all_events();
             harness.reconcile();
-            prop_assert_eq!(harness.world.writes, writes, "what has come to rest is silent");
-            // Once it is asked for something else, that is tried.
+            prop_assert_eq!(harness.cluster.writes, writes, "nothing is written after convergence");
+            // A change of the spec is tried.
             last["image"] = json!("good:9");
             harness.take(Step::Edit(last));
             harness.converge();
@@ -276,10 +278,10 @@ mod properties {
     }
 }
 
-/// An autoscaler, say, changes the number of pods before the rollback has been seen to arrive, of a Deployment that its own
-/// controller has come to a standstill with meanwhile.
+/// An autoscaler, for example, changes the number of pods before the operator has observed the rollback, while the Deployment's own
+/// controller is stuck.
 #[test]
-fn another_number_of_pods_right_after_a_rollback_is_no_new_try() {
+fn a_change_of_replicas_right_after_a_rollback_does_not_retry_the_image() {
     let spec = |image: &str| {
         json!({ "image": image, "env": [], "rollback": "Automatic", "replicas": 1, "paused": false,
             "progressDeadlineSeconds": 10, "strategy": { "type": "Recreate" } })

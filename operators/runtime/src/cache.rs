@@ -1,8 +1,8 @@
-//! Shared caches: one watch and one store a kind, whichever controllers read it.
+//! Shared caches: one watch and one store per kind, whichever controllers read it.
 //!
-//! A store holds projections ([`Projection`]) of the objects of one kind. Its watches (one a watched namespace, or one for
-//! all) feed it and tell its [`Route`]s which keys changed or vanished; a route only puts keys into a queue, so a slow
-//! or stopped controller never holds a watch back.
+//! A store holds projections ([`Projection`]) of the objects of one kind. Its watches (one per watched namespace, or one for all)
+//! feed it, and it calls its [`ChangeHandler`]s for each object that changed or was deleted. A handler only puts keys into a
+//! queue, so a slow or stopped controller never blocks a watch.
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
@@ -14,31 +14,31 @@ use tokio_util::sync::CancellationToken;
 
 use crate::outage::Outages;
 
-mod applied;
+mod applied_cache;
 mod entry;
-mod health;
+mod kind_health;
 mod projection;
 mod store;
 mod watch;
 pub mod watch_health;
 
-pub use entry::{Broken, Entry};
-pub use health::{Health, State, Watches};
+pub use entry::{CacheEntry, Undecodable};
+pub use kind_health::{KindHealth, WatchState, WatchStates};
 pub use projection::Projection;
-pub use store::{Change, Route, Store};
+pub use store::{ChangeHandler, ObjectChange, Store};
 
 /// All stores of the process, and the watches that feed them.
 pub struct Cache {
     namespaces: Vec<Option<Arc<str>>>,
     stores: HashMap<TypeId, Box<dyn Any>>,
-    health: Vec<Arc<Health>>,
+    health: Vec<Arc<KindHealth>>,
     watches: Vec<StartWatch>,
 }
 
 type StartWatch = Box<dyn FnOnce(&Client, &Outages, &CancellationToken, &mut JoinSet<()>)>;
 
 impl Cache {
-    /// A cache over these namespaces; none named means all, by one watch a kind.
+    /// A cache of these namespaces; an empty list means all of them, with one watch per kind.
     #[must_use]
     pub fn new(namespaces: &[String]) -> Self {
         let namespaces = if namespaces.is_empty() {
@@ -49,13 +49,13 @@ impl Cache {
         Self { namespaces, stores: HashMap::new(), health: Vec::new(), watches: Vec::new() }
     }
 
-    /// The store of that kind, the same for everyone who asks. It fills once the cache runs.
+    /// The store of that kind, the same at each call. It fills once the cache runs.
     ///
     /// # Panics
-    /// Never: a store is kept under its own type.
+    /// Never: a store is stored under its own type.
     pub fn store<V: Projection>(&mut self) -> Arc<Store<V>> {
         if let Some(store) = self.stores.get(&TypeId::of::<V>()) {
-            return store.downcast_ref::<Arc<Store<V>>>().expect("kept under its own type").clone();
+            return store.downcast_ref::<Arc<Store<V>>>().expect("stored under its own type").clone();
         }
         let store = Arc::new(Store::<V>::new(self.namespaces.len()));
         self.stores.insert(TypeId::of::<V>(), Box::new(store.clone()));
@@ -69,13 +69,13 @@ impl Cache {
         store
     }
 
-    /// How each kind's watches fare, in the order in which stores were asked for.
+    /// The health of each kind, in the order in which the stores were created.
     #[must_use]
-    pub fn health(&self) -> Vec<Arc<Health>> {
+    pub fn health(&self) -> Vec<Arc<KindHealth>> {
         self.health.clone()
     }
 
-    /// Starts all watches; they end when `stop` is cancelled.
+    /// Starts all watches; they end when `stop` is canceled.
     #[must_use]
     pub fn start(self, client: &Client, outages: &Outages, stop: &CancellationToken) -> JoinSet<()> {
         let mut tasks = JoinSet::new();

@@ -1,5 +1,5 @@
-//! The Kubernetes client, with what the library's defaults lack: connections that notice a dead peer, a deadline on every
-//! request, no retries hidden inside one call (the queue's backoff does that, visibly), metrics and spans.
+//! The Kubernetes client, with what the defaults of the library lack: connections that notice a dead peer, a deadline for every
+//! request, no hidden retries (the backoff of the queue retries, visibly), metrics and spans.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -19,57 +19,57 @@ use crate::outage::Outages;
 use crate::outage::decision::is_suspect;
 
 mod pool;
-mod until;
+mod watch_body;
 
-use pool::Pool;
-use until::Until;
+use pool::ConnectionPool;
+use watch_body::WatchBody;
 
-/// How long a request may take, its whole answer included; of a watch, until its headers arrive.
+/// How long a request may take, including its complete response; for a watch, until its headers arrive.
 pub const REQUEST_DEADLINE: Duration = Duration::from_secs(30);
 
-/// Upper bounds of the buckets of `rest_client_request_duration_seconds`, in seconds. As Kubernetes' own components have.
+/// Upper bounds of the buckets of `rest_client_request_duration_seconds`, in seconds, as in the components of Kubernetes.
 pub const REQUEST_DURATION_BUCKETS: &[f64] = &[0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0];
 
 const USER_AGENT: &str = concat!("multi-operator/", env!("CARGO_PKG_VERSION"));
 
-/// A half-open connection is noticed after idle + retries * interval = 30 s, also under unacknowledged writes.
+/// A half-open connection is noticed after idle + retries * interval = 30 s, also with unacknowledged writes.
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(15);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
 const KEEPALIVE_RETRIES: u32 = 3;
-const UNACKNOWLEDGED: Duration = Duration::from_secs(30);
+const UNACKNOWLEDGED_TIMEOUT: Duration = Duration::from_secs(30);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Why there is no client.
+/// Why no client could be created.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// Neither a kubeconfig nor a pod's service account was found, or it cannot be used.
     #[error("no cluster to talk to: set KUBECONFIG, or run in a pod with a service account: {0}")]
     Config(#[from] kube::config::InferConfigError),
-    /// Certificates or credentials in the configuration are broken.
+    /// Certificates or credentials in the configuration are invalid.
     #[error("the configuration of the cluster cannot be used: {0}")]
     Setup(#[from] kube::Error),
 }
 
-/// Connects to the cluster of `KUBECONFIG` (or `~/.kube/config`), else to the one this pod runs in. Sends nothing yet. Requests
-/// without an answer are reported to `outages`, and watches that were open during one begin again after it.
+/// Creates a client for the cluster of `KUBECONFIG` (or `~/.kube/config`), else for the one that this pod runs in. Sends nothing
+/// yet. The client reports requests without a response to `outages`, and ends watches that were open during an outage.
 ///
 /// # Errors
-/// When no configuration is found, or it holds broken certificates or credentials.
+/// If there is no configuration, or its certificates or credentials are invalid.
 pub async fn connect(outages: &Outages) -> Result<Client, ClientError> {
     Ok(build(Config::infer().await?, outages)?)
 }
 
-/// Builds the client for `config`. Must be called inside the runtime. Tokens and CA files are re-read as they rotate.
+/// Builds the client for `config`. Must be called in the tokio runtime. Tokens and CA files are read again as they rotate.
 fn build(mut config: Config, outages: &Outages) -> Result<Client, kube::Error> {
     if let Some(proxy) = config.proxy_url.as_ref().and_then(|proxy| proxy.host()) {
         tracing::warn!("the proxy {proxy} (kubeconfig's proxy-url or HTTPS_PROXY) is not used: connecting directly");
     }
     config.headers.push((header::USER_AGENT, HeaderValue::from_static(USER_AGENT)));
     let https = config.rustls_https_connector_with_connector(connector())?;
-    let http = Pool::new(https, outages.clone());
+    let http = ConnectionPool::new(https, outages.clone());
     let service = ServiceBuilder::new()
         .layer(config.base_uri_layer())
-        .layer_fn(|inner| Watched { inner, outages: outages.clone() })
+        .layer_fn(|inner| InstrumentedService { inner, outages: outages.clone() })
         .option_layer(config.auth_layer()?)
         .layer(config.extra_headers_layer()?)
         .map_err(BoxError::from)
@@ -85,7 +85,7 @@ fn connector() -> HttpConnector {
     connector.set_keepalive(Some(KEEPALIVE_IDLE));
     connector.set_keepalive_interval(Some(KEEPALIVE_INTERVAL));
     connector.set_keepalive_retries(Some(KEEPALIVE_RETRIES));
-    connector.set_tcp_user_timeout(Some(UNACKNOWLEDGED));
+    connector.set_tcp_user_timeout(Some(UNACKNOWLEDGED_TIMEOUT));
     connector
 }
 
@@ -94,112 +94,111 @@ fn connector() -> HttpConnector {
 #[error("the API server did not answer within {} s", REQUEST_DEADLINE.as_secs())]
 pub struct DeadlineExceeded;
 
-/// The API server was away while a request was under way, is back, and has not answered it: whether the connection still reaches
-/// it is not known, and waiting for [`REQUEST_DEADLINE`] would be most of what an outage costs after its end. As after a deadline,
-/// whether a write took effect is not known.
+/// An outage of the API server has ended, and a request that was sent during it has no response. Its connection may be lost, and
+/// waiting for [`REQUEST_DEADLINE`] would be most of the cost of an outage. As after a deadline, a write may have taken effect.
 #[derive(Debug, thiserror::Error)]
-#[error("the API server was away, and has not answered since it is back")]
+#[error("the API server did not answer a request that was sent during its outage")]
 pub struct SentIntoOutage;
 
-/// A watch's body as it comes, or a body read to its end.
-type Answer = Either<Until<Incoming>, Full<Bytes>>;
+/// The body of a watch as a stream, or a complete body.
+type ResponseBody = Either<WatchBody<Incoming>, Full<Bytes>>;
 
-/// The layer that bounds, counts, times and traces every request.
+/// Adds a deadline, metrics and a span to every request.
 #[derive(Clone)]
-struct Watched<S> {
+struct InstrumentedService<S> {
     inner: S,
     outages: Outages,
 }
 
-impl<S> Service<Request<Body>> for Watched<S>
+impl<S> Service<Request<Body>> for InstrumentedService<S>
 where
     S: Service<Request<Body>, Response = Response<Incoming>>,
     S::Error: Into<BoxError>,
     S::Future: Send + 'static,
 {
-    type Response = Response<Answer>;
+    type Response = Response<ResponseBody>;
     type Error = BoxError;
-    type Future = Pin<Box<dyn Future<Output = Result<Response<Answer>, BoxError>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<ResponseBody>, BoxError>> + Send>>;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         self.inner.poll_ready(context).map_err(Into::into)
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let about = About::of(&request);
+        let about = RequestInfo::of(&request);
         let span = about.span(&request);
         let answer = self.inner.call(request);
         let watch = about.watch;
         let outages = self.outages.clone();
-        let unanswered = Unanswered::new(self.outages.clone());
+        let unanswered = PendingRequest::new(self.outages.clone());
         let resumed = self.outages.clone();
-        let answered = async move {
+        let response = async move {
             let response = answer.await.map_err(Into::into)?;
             if watch {
-                return Ok(response.map(|body| Either::Left(Until::new(body, outages))));
+                return Ok(response.map(|body| Either::Left(WatchBody::new(body, outages))));
             }
-            // The library reads the whole body anyway; reading it here puts it under the same deadline.
+            // The library reads the complete body anyway; reading it here applies the deadline to it.
             let (parts, body) = response.into_parts();
             Ok(Response::from_parts(parts, Either::Right(Full::new(body.collect().await?.to_bytes()))))
         };
-        let bounded = tokio::time::timeout(REQUEST_DEADLINE, async move {
+        let with_deadline = tokio::time::timeout(REQUEST_DEADLINE, async move {
             tokio::select! {
                 biased;
-                result = answered => result,
+                result = response => result,
                 () = resumed.resumed() => Err(SentIntoOutage.into()),
             }
         });
-        let counted = async move {
-            let result = bounded.await.unwrap_or_else(|_| Err(DeadlineExceeded.into()));
-            unanswered.ends(result.as_ref().ok().map(|response| response.status().as_u16()));
+        let recorded = async move {
+            let result = with_deadline.await.unwrap_or_else(|_| Err(DeadlineExceeded.into()));
+            unanswered.end(result.as_ref().ok().map(|response| response.status().as_u16()));
             about.record(&result);
             result
         };
-        Box::pin(counted.instrument(span))
+        Box::pin(recorded.instrument(span))
     }
 }
 
-/// A request under way. One that is dropped after a while, because whoever made it waits no longer, got no answer.
-struct Unanswered {
+/// A request under way. One that its caller abandons after a while got no response.
+struct PendingRequest {
     outages: Outages,
     since: Instant,
-    over: bool,
+    ended: bool,
 }
 
-/// For how long at least a request has to have been under way, if its being dropped is to mean anything.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// A request that is abandoned after at least this time counts as one without a response.
+const ABANDONED_AFTER: Duration = Duration::from_secs(2);
 
-impl Unanswered {
+impl PendingRequest {
     fn new(outages: Outages) -> Self {
-        Self { outages, since: Instant::now(), over: false }
+        Self { outages, since: Instant::now(), ended: false }
     }
 
-    /// With that code, or without an answer.
-    fn ends(mut self, code: Option<u16>) {
-        self.over = true;
+    /// Records the end of the request, with that code or without a response.
+    fn end(mut self, code: Option<u16>) {
+        self.ended = true;
         if code.is_none_or(is_suspect) {
             self.outages.suspect();
         }
     }
 }
 
-impl Drop for Unanswered {
+impl Drop for PendingRequest {
     fn drop(&mut self) {
-        if !self.over && self.since.elapsed() >= PATIENCE {
+        if !self.ended && self.since.elapsed() >= ABANDONED_AFTER {
             self.outages.suspect();
         }
     }
 }
 
-/// What metrics and spans say about a request: never headers, never bodies.
-struct About {
+/// What metrics and spans contain of a request: never headers, never bodies.
+struct RequestInfo {
     method: http::Method,
     host: String,
     watch: bool,
     started: Instant,
 }
 
-impl About {
+impl RequestInfo {
     fn of(request: &Request<Body>) -> Self {
         Self {
             method: request.method().clone(),
@@ -222,7 +221,7 @@ impl About {
         )
     }
 
-    fn record(&self, result: &Result<Response<Answer>, BoxError>) {
+    fn record(&self, result: &Result<Response<ResponseBody>, BoxError>) {
         let span = tracing::Span::current();
         let code = match result {
             Ok(response) => {
@@ -257,14 +256,14 @@ mod tests {
         Request::get("/api/v1/pods").body(Body::empty()).unwrap()
     }
 
-    /// A connection that went with the outage answers never: no request waits for its deadline on one.
+    /// A lost connection never responds: no request waits for its deadline on one.
     #[tokio::test(start_paused = true)]
-    async fn what_was_sent_into_an_outage_is_given_up_once_it_is_over() {
+    async fn a_request_sent_during_an_outage_is_given_up_once_it_has_ended() {
         let outages = Outages::default();
         let silent = tower::service_fn(|_| pending::<Result<Response<Incoming>, BoxError>>());
-        let mut client = Watched { inner: silent, outages: outages.clone() };
+        let mut client = InstrumentedService { inner: silent, outages: outages.clone() };
         let started = tokio::time::Instant::now();
-        let (ends, refused) = tokio::join!(
+        let (end, response) = tokio::join!(
             async {
                 tokio::time::sleep(Duration::from_secs(5)).await;
                 outages.seen(false);
@@ -274,15 +273,15 @@ mod tests {
             },
             client.call(request())
         );
-        let error = refused.err().expect("no answer");
+        let error = response.err().expect("no response");
         assert!(error.is::<SentIntoOutage>(), "{error}");
-        assert!(started.elapsed() <= ends + Duration::from_secs(1), "{:?}", started.elapsed());
-        let error = client.call(request()).await.err().expect("no answer");
+        assert!(started.elapsed() <= end + Duration::from_secs(1), "{:?}", started.elapsed());
+        let error = client.call(request()).await.err().expect("no response");
         assert!(error.is::<DeadlineExceeded>(), "no outage has ended since: {error}");
     }
 
     #[test]
-    fn watches_are_told_from_their_query() {
+    fn watches_are_recognized_by_their_query() {
         for query in ["watch=true", "timeoutSeconds=290&watch=true&resourceVersion=1", "watch=1"] {
             assert!(is_watch(query), "{query}");
         }

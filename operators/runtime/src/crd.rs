@@ -1,6 +1,6 @@
-//! Looks whether the CRDs that the API server serves have what the manager needs: at start, when a watch ends before its
-//! time (as all of a CRD's do when it is replaced), when a status cannot be written, and once a minute while something is
-//! lacking. A manager that is well asks nothing.
+//! Checks whether the CRDs that the API server serves match what the manager needs: at start, when a watch ends early (as all
+//! watches of a CRD do when it is replaced), when a status cannot be written, and once a minute while there are mismatches. While
+//! all is well, no request is sent.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,95 +12,99 @@ use http::Request;
 use kube::Client;
 use tokio::time::sleep;
 
-use crate::cache::{Health, Watches};
-use crate::crd::schema::{Crd, Document, Lack, Needed, lacks, sentence};
+use crate::cache::{KindHealth, WatchStates};
+use crate::crd::schema::{CrdMismatch, CrdState, Document, Needed, message, mismatches};
 use crate::metrics;
 use crate::retry::scattered;
 
 pub mod schema;
 
-/// How long at least no other look follows one that found something new; one that did not is followed by twice the pause.
-const PAUSE: Duration = Duration::from_secs(10);
-/// How often it is looked while something is lacking, or statuses cannot be written; and the longest pause.
-const AGAIN: Duration = Duration::from_secs(60);
-/// A CRD is published a moment after it is served, and several watches end together.
-pub(crate) const SETTLES: Duration = Duration::from_secs(2);
+/// The least time after a check with a new result; after each check without one, the time doubles.
+const MIN_CHECK_INTERVAL: Duration = Duration::from_secs(10);
+/// The interval while there are mismatches, or a status cannot be written.
+const CHECK_INTERVAL: Duration = Duration::from_secs(60);
+/// How long to wait before a check: OpenAPI publishes a CRD a moment after it is served, and several watches end together.
+pub(crate) const PUBLISH_DELAY: Duration = Duration::from_secs(2);
 
-/// Looks after the CRDs of these kinds, for ever; `fields` is what is needed of them, as `api::FIELDS` has it. From the call on,
-/// passes over objects of these kinds wait for a look where they depend on one.
-pub fn look_after(client: Client, kinds: Vec<Arc<Health>>, fields: &'static str) -> impl Future<Output = ()> + Send {
+/// Checks the CRDs of these kinds forever, against the required `fields` (`api::FIELDS`). From the call on, reconciles of objects
+/// of these kinds wait for a check where they depend on one.
+pub fn run_checks(
+    client: Client,
+    kinds: Vec<Arc<KindHealth>>,
+    fields: &'static str,
+) -> impl Future<Output = ()> + Send {
     let mut groups = BTreeMap::<_, Vec<_>>::new();
     for health in kinds.into_iter().filter(|health| Needed::of(&health.kind(), fields).is_some()) {
-        health.looked_after();
+        health.enable_crd_checks();
         groups.entry((health.kind().group, health.kind().version)).or_default().push(health);
     }
-    let groups = groups.into_values().map(move |kinds| Group { client: client.clone(), kinds, fields }.run());
+    let groups = groups.into_values().map(move |kinds| GroupCheck { client: client.clone(), kinds, fields }.run());
     join_all(groups).map(drop)
 }
 
-/// What a look found.
-struct Found {
-    /// Whether all that is needed is known to be there.
-    well: bool,
-    /// Whether anything is otherwise than before.
-    news: bool,
+/// The result of a check.
+struct CheckResult {
+    /// Whether all CRDs are known to match.
+    ok: bool,
+    /// Whether anything differs from the check before.
+    changed: bool,
 }
 
-/// Kinds that are published together.
-struct Group {
+/// The kinds that OpenAPI publishes in one document.
+struct GroupCheck {
     client: Client,
-    kinds: Vec<Arc<Health>>,
+    kinds: Vec<Arc<KindHealth>>,
     fields: &'static str,
 }
 
-impl Group {
+impl GroupCheck {
     async fn run(self) {
         for health in &self.kinds {
             // The sender lives as long as the store, so this does not end early.
-            drop(health.subscribe().wait_for(Watches::tried).await);
+            drop(health.subscribe().wait_for(WatchStates::all_attempted).await);
         }
-        let mut pause = PAUSE;
+        let mut pause = MIN_CHECK_INTERVAL;
         loop {
-            // What happened before a look is answered by it.
+            // The check covers what happened before it.
             for health in &self.kinds {
-                let _ = (health.interruption().now_or_never(), health.refusal().now_or_never());
+                let _ = (health.interruption().now_or_never(), health.status_rejection().now_or_never());
             }
-            let found = self.look().await;
-            pause = if found.news { PAUSE } else { AGAIN.min(pause * 2) };
+            let found = self.check().await;
+            pause = if found.changed { MIN_CHECK_INTERVAL } else { CHECK_INTERVAL.min(pause * 2) };
             sleep(pause).await;
-            self.reason(found.well, AGAIN - pause).await;
-            sleep(SETTLES + scattered(SETTLES)).await;
+            self.wait_for_trigger(found.ok, CHECK_INTERVAL - pause).await;
+            sleep(PUBLISH_DELAY + scattered(PUBLISH_DELAY)).await;
         }
     }
 
-    /// Waits until there is reason to look again; what is not an interruption is none for a while.
-    async fn reason(&self, well: bool, a_while: Duration) {
+    /// Waits for a reason to check again. Only an interrupted watch is one at once, others after a while.
+    async fn wait_for_trigger(&self, ok: bool, a_while: Duration) {
         let interrupted = select_all(self.kinds.iter().map(|health| Box::pin(health.interruption())));
-        let doubted = async {
+        let others = async {
             sleep(a_while).await;
-            if well {
-                select_all(self.kinds.iter().map(|health| Box::pin(health.refusal()))).await;
+            if ok {
+                select_all(self.kinds.iter().map(|health| Box::pin(health.status_rejection()))).await;
             }
         };
-        tokio::select! { _ = interrupted => {}, () = doubted => {} }
+        tokio::select! { _ = interrupted => {}, () = others => {} }
     }
 
-    async fn look(&self) -> Found {
+    async fn check(&self) -> CheckResult {
         let published = match self.published().await {
             Ok(published) => published,
             Err(error) => {
-                tracing::debug!(%error, "it cannot be told which CRDs are served");
-                return Found { well: false, news: false };
+                tracing::debug!(%error, "the published CRDs cannot be read");
+                return CheckResult { ok: false, changed: false };
             }
         };
         let judged = self.kinds.iter().map(|health| self.judge(health, published.as_ref()));
-        judged.fold(Found { well: true, news: false }, |all, one| Found {
-            well: all.well && one.well,
-            news: all.news || one.news,
+        judged.fold(CheckResult { ok: true, changed: false }, |all, one| CheckResult {
+            ok: all.ok && one.ok,
+            changed: all.changed || one.changed,
         })
     }
 
-    /// What is published of the group, if it is served at all.
+    /// The OpenAPI document of the group, if the group is served.
     async fn published(&self) -> Result<Option<Document>, kube::Error> {
         let Some(health) = self.kinds.first() else { return Ok(None) };
         let path = format!("/openapi/v3/apis/{}", health.kind().api_version());
@@ -112,30 +116,25 @@ impl Group {
         }
     }
 
-    fn judge(&self, health: &Health, published: Option<&Document>) -> Found {
+    fn judge(&self, health: &KindHealth, published: Option<&Document>) -> CheckResult {
         let kind = health.kind();
-        let Some(needed) = Needed::of(&kind, self.fields) else { return Found { well: true, news: false } };
-        let lacks = lacks(published, &kind, &needed);
-        if matches!(*lacks, [Lack::Version(_)]) && health.failing().is_empty() {
-            // It is served: what is published has yet to say so.
-            return Found { well: false, news: false };
+        let Some(needed) = Needed::of(&kind, self.fields) else { return CheckResult { ok: true, changed: false } };
+        let mismatches = mismatches(published, &kind, &needed);
+        if matches!(*mismatches, [CrdMismatch::Version(_)]) && health.failing().is_empty() {
+            // The kind is served, and OpenAPI has yet to publish it.
+            return CheckResult { ok: false, changed: false };
         }
-        metrics::crd_mismatch(kind.kind, !lacks.is_empty());
-        let crd = if lacks.is_empty() { Crd::Fits } else { Crd::Lacks(lacks.into()) };
-        let before = health.judged(&crd);
-        match (&before, crd.lacking()) {
-            (Some(_), Some(lacks)) => tracing::warn!(kind = kind.kind, "{}", sentence(&kind, lacks)),
-            (Some(Crd::Lacks(_)), None) => {
-                tracing::info!(
-                    kind = kind.kind,
-                    "the CRD {}.{} has all that this manager needs again",
-                    kind.plural,
-                    kind.group
-                );
+        metrics::crd_mismatch(kind.kind, !mismatches.is_empty());
+        let crd = if mismatches.is_empty() { CrdState::Matches } else { CrdState::Mismatched(mismatches.into()) };
+        let before = health.set_crd(&crd);
+        match (&before, crd.mismatches()) {
+            (Some(_), Some(mismatches)) => tracing::warn!(kind = kind.kind, "{}", message(&kind, mismatches)),
+            (Some(CrdState::Mismatched(_)), None) => {
+                tracing::info!(kind = kind.kind, "the CRD {}.{} matches this manager again", kind.plural, kind.group);
             }
             _ => {}
         }
-        Found { well: crd == Crd::Fits, news: before.is_some() }
+        CheckResult { ok: crd == CrdState::Matches, changed: before.is_some() }
     }
 }
 

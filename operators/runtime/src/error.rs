@@ -1,27 +1,27 @@
-//! Pure: errors, by what ends them.
+//! Pure: errors, classified by what resolves them.
 
 use api::{Reason, ReconcileReason};
 
-mod fights;
+mod contention;
 
-/// What an apply is answered, as a fault of the server (500), where it is no object of that kind: a value is of another type, say, or
-/// two items of a list have the same keys.
+/// The response to an apply whose body is no valid object of the kind, as a server error (500): a value of another type, for
+/// example, or two list items with the same keys.
 const NO_SUCH_OBJECT: &str = "failed to create typed patch object";
 
-/// How that goes on where the schema of the object lacks a field.
+/// How that message continues if the schema of the object has no such field.
 const UNDECLARED: &str = "field not declared in schema";
 
-/// What a creation is answered while the CRD of its kind is being deleted.
+/// The response to a creation while the CRD of the kind is being deleted.
 /// (kubernetes: apiextensions-apiserver/pkg/apiserver/customresource_handler.go)
 const KIND_TERMINATING: &str = "not allowed while custom resource definition is terminating";
 
-/// How often in a row a kind may be found not to be served until that is news: the watch, which then looks, knows sooner.
-const KIND_GONE_FAILURES: u32 = 5;
+/// How many such failures in a row are expected for a kind that is not served: its watch checks this, and knows it sooner.
+const NOT_SERVED_FAILURES: u32 = 5;
 
-/// Why a pass did not do all it planned.
+/// Why a reconcile did not complete.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// What is asked for cannot be had: waits for an edit.
+    /// The desired state is not possible: waits for an edit.
     #[error("{message}")]
     Invalid {
         /// The condition's reason.
@@ -29,46 +29,46 @@ pub enum Error {
         /// What is wrong, and what to do.
         message: String,
     },
-    /// Something else has to change first, and a watch will tell (with a slow second look, should it not).
+    /// Something else has to change first, which a watch reports (with a slow requeue, in case it does not).
     #[error("{message}")]
     Blocked {
         /// The condition's reason.
         reason: Reason,
-        /// What is waited for.
+        /// What the operator waits for.
         message: String,
     },
-    /// May pass: tried again with growing delays.
+    /// It may resolve itself: retried with backoff.
     #[error("{message}")]
     Transient {
         /// The condition's reason.
         reason: Reason,
         /// What failed.
         message: String,
-        /// Whether a person should look already.
+        /// Whether it needs attention already.
         stalled: bool,
     },
 }
 
 impl Error {
-    /// A [`Error::Transient`] that nobody need look at yet.
+    /// An [`Error::Transient`] that needs no attention yet.
     #[must_use]
     pub fn transient(reason: impl Into<Reason>, message: impl Into<String>) -> Self {
         Self::Transient { reason: reason.into(), message: message.into(), stalled: false }
     }
 
-    /// A [`Error::Blocked`].
+    /// An [`Error::Blocked`].
     #[must_use]
     pub fn blocked(reason: impl Into<Reason>, message: impl Into<String>) -> Self {
         Self::Blocked { reason: reason.into(), message: message.into() }
     }
 
-    /// This manager may write no more, for the time being at least.
+    /// This manager does not lead now, so it must not write.
     #[must_use]
     pub fn not_leading() -> Self {
-        Self::transient(ReconcileReason::NotLeading, "this manager does not lead now, so it writes nothing")
+        Self::transient(ReconcileReason::NotLeading, "this manager does not lead now: nothing is written")
     }
 
-    /// The class, as a metric's label.
+    /// The class, as the label of a metric.
     #[must_use]
     pub fn class(&self) -> &'static str {
         match self {
@@ -88,7 +88,7 @@ impl Error {
         }
     }
 
-    /// The same, with the object's name and size where it is its size that matters.
+    /// Adds the name and the size of the object to an error about its size.
     #[must_use]
     pub fn about(self, kind: &str, name: &str, bytes: usize) -> Self {
         match self {
@@ -99,27 +99,27 @@ impl Error {
         }
     }
 
-    /// Whether it is the ordinary course of things, and nobody's news, after that many failures in a row.
+    /// Whether it is expected, and not to be reported, after that many failures in a row.
     #[must_use]
     pub fn is_expected(&self, failures: u32) -> bool {
         let reason = self.reason();
         reason.is_one_of(&[ReconcileReason::OwnerLeaving, ReconcileReason::NotLeading])
             || (failures == 0 && reason == ReconcileReason::Conflict)
-            || (failures < KIND_GONE_FAILURES && reason == ReconcileReason::KindNotServed)
+            || (failures < NOT_SERVED_FAILURES && reason == ReconcileReason::KindNotServed)
     }
 
-    /// Whether it is what an apply is told by an API server whose schema of the object lacks a field.
+    /// Whether the schema of the object has no such field.
     #[must_use]
     pub fn is_undeclared_field(&self) -> bool {
         matches!(self, Self::Transient { message, .. } if message.contains(UNDECLARED))
     }
 
-    /// The same of a child: what its schema does not have was asked for, and no try brings it.
+    /// The error for a child: a retry cannot succeed if its body does not match its schema.
     #[must_use]
     pub fn of_child(self) -> Self {
         match self {
             Self::Transient { message, .. }
-                if [NO_SUCH_OBJECT, UNDECLARED].iter().any(|said| message.contains(said)) =>
+                if [NO_SUCH_OBJECT, UNDECLARED].iter().any(|text| message.contains(text)) =>
             {
                 Self::Invalid { reason: ReconcileReason::Rejected.into(), message }
             }
@@ -127,7 +127,7 @@ impl Error {
         }
     }
 
-    /// The same of a child of a kind that a cluster may do without: there is none of it because its CRD is being taken away.
+    /// The error for a child of an optional kind: the CRD was deleted, or is being deleted.
     #[must_use]
     pub fn of_optional(self, kind: &str) -> Self {
         match self {
@@ -136,14 +136,14 @@ impl Error {
             {
                 Self::transient(
                     ReconcileReason::KindNotServed,
-                    format!("the API server does not serve {kind}, or is about to serve it no more: {message}"),
+                    format!("the API server does not serve {kind}, or will stop serving it: {message}"),
                 )
             }
             other => other,
         }
     }
 
-    /// Whether a person is needed.
+    /// Whether it needs attention.
     #[must_use]
     pub fn stalled(&self) -> bool {
         match self {
@@ -157,7 +157,7 @@ impl Error {
 impl From<kube::Error> for Error {
     fn from(error: kube::Error) -> Self {
         if let kube::Error::SerdeError(why) = &error {
-            let message = format!("the API server's answer cannot be read: {why}");
+            let message = format!("the response of the API server cannot be read: {why}");
             return Self::Transient { reason: ReconcileReason::Unreadable.into(), message, stalled: true };
         }
         let kube::Error::Api(status) = &error else {
@@ -171,13 +171,13 @@ impl From<kube::Error> for Error {
             _ if is_too_large(status) => Self::Invalid {
                 reason: ReconcileReason::TooLarge.into(),
                 message: format!(
-                    "what is asked for is too large for the API server, which keeps objects of at most 1.5 MiB as a rule: ask for \
-                     less, or keep contents in ConfigMaps and Secrets and name them: {message}"
+                    "the object is too large for the API server, which usually stores at most 1.5 MiB: reduce the spec, or move \
+                     contents to ConfigMaps and Secrets and refer to them: {message}"
                 ),
             },
             422 | 400 => Self::Invalid { reason: ReconcileReason::Rejected.into(), message },
             409 => Self::transient(ReconcileReason::Conflict, message),
-            // What is asked for goes with its namespace; no right is missing.
+            // The namespace is being deleted; no permission is missing.
             403 if terminating(status) => Self::blocked(ReconcileReason::NamespaceTerminating, message),
             403 if is_owner_unknown(status) => Self::transient(
                 ReconcileReason::OwnerKindUnknown,
@@ -192,29 +192,29 @@ impl From<kube::Error> for Error {
     }
 }
 
-/// Whether it is the size of an object that was refused: by the API server's limit of a request (3 MiB), by etcd's (1.5 MiB as
-/// a rule), or by that of the connection between them. Those of etcd come with the code 500, as if they might pass.
+/// Whether the object is too large: for the request limit of the API server (3 MiB), for that of etcd (usually 1.5 MiB), or for
+/// the connection between them. Those of etcd have the code 500, as if they were transient.
 /// (k8s.io/apiserver: pkg/endpoints/handlers/rest.go)
 fn is_too_large(refusal: &kube::core::Status) -> bool {
-    let words =
+    let phrases =
         ["Request entity too large", "etcdserver: request is too large", "trying to send message larger than max"];
-    refusal.code == 413 || words.iter().any(|words| refusal.message.contains(words))
+    refusal.code == 413 || phrases.iter().any(|phrase| refusal.message.contains(phrase))
 }
 
-/// Whether the refusal is that of a namespace that is being deleted.
+/// Whether the request was rejected because its namespace is being deleted.
 fn terminating(refusal: &kube::core::Status) -> bool {
     let causes = refusal.details.as_ref().map(|details| details.causes.as_slice()).unwrap_or_default();
     causes.iter().any(|cause| cause.reason == "NamespaceTerminating")
 }
 
-/// Whether the admission plugin `OwnerReferencesPermissionEnforcement` could not find the owner's kind. It looks kinds up in a
-/// list that it renews every ten seconds, so it refuses what owns anything of a kind whose CRD is newer; no right is missing.
+/// Whether the admission plugin `OwnerReferencesPermissionEnforcement` did not find the owner's kind. It looks up kinds in a list
+/// that it renews every ten seconds, so it rejects an owner of a kind whose CRD is newer; no permission is missing.
 /// (kubernetes: plugin/pkg/admission/gc/gc_admission.go)
 fn is_owner_unknown(refusal: &kube::core::Status) -> bool {
     refusal.message.contains("cannot set blockOwnerDeletion") && refusal.message.contains("cannot find RESTMapping")
 }
 
-/// The innermost cause, which is what a person can act on.
+/// The innermost cause, which a user can act on.
 pub(crate) fn innermost(error: &dyn std::error::Error) -> String {
     let mut cause = error;
     while let Some(source) = cause.source() {
@@ -223,7 +223,7 @@ pub(crate) fn innermost(error: &dyn std::error::Error) -> String {
     cause.to_string()
 }
 
-/// Whether an error is an `E`, or an `E` is among its causes.
+/// Whether an error or one of its causes is an `E`.
 pub(crate) fn is_caused_by<E: std::error::Error + 'static>(error: &(dyn std::error::Error + 'static)) -> bool {
     std::iter::successors(Some(error), |cause| cause.source()).any(|cause| cause.is::<E>())
 }

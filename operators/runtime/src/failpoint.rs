@@ -1,21 +1,21 @@
-//! A crash at a chosen boundary, for tests. Not in a release binary: it takes the feature `failpoints`.
+//! A crash after a chosen effect, for tests. Not in a release binary: it needs the feature `failpoints`.
 
 use std::fmt::Debug;
 
-/// The environment variable with the boundary: a part of the debug text of the effect after which the process dies.
+/// The environment variable with a part of the debug text of the effect after which the process aborts.
 const FAILPOINT: &str = "FAILPOINT";
 
-/// What to die after, if after `effect`.
+/// Whether the process aborts after an effect.
 pub(crate) struct Failpoint(bool);
 
 impl Failpoint {
-    /// Looks whether `effect` is the one.
+    /// Whether the environment variable selects `effect`.
     pub(crate) fn of(effect: &impl Debug) -> Self {
-        let wanted = std::env::var(FAILPOINT).ok().filter(|wanted| !wanted.is_empty());
-        Self(wanted.is_some_and(|wanted| format!("{effect:?}").contains(&wanted)))
+        let selected = std::env::var(FAILPOINT).ok().filter(|selected| !selected.is_empty());
+        Self(selected.is_some_and(|selected| format!("{effect:?}").contains(&selected)))
     }
 
-    /// Dies, if that was the one.
+    /// Aborts the process if the effect is selected.
     pub(crate) fn passed(&self) {
         if self.0 {
             tracing::warn!("the failpoint is reached");

@@ -8,16 +8,16 @@ use k8s_openapi::api::batch::v1::{
     PodFailurePolicyRule,
 };
 
-use crate::projections::{Container, Ended, Job, JobEnd, Pod, PodDiagnosis};
+use crate::projections::{ContainerStatus, Job, JobEnd, Pod, PodDiagnosis, Terminated};
 
 /// The label with which the Job controller marks the pods of a Job.
 pub const JOB_NAME: &str = "batch.kubernetes.io/job-name";
-/// The container that does the work of a Job.
+/// The name of the container that does the work of a Job.
 pub const WORK: &str = "work";
 
 /// How far a Job has come.
 #[derive(Debug)]
-pub enum Progress<'a> {
+pub enum JobProgress<'a> {
     /// There is no such Job.
     Absent,
     /// The Job has not ended.
@@ -32,15 +32,15 @@ pub enum Progress<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JobResult<'a> {
     /// The end of the container.
-    Available(&'a Ended),
+    Available(&'a Terminated),
     /// The watch of pods lags behind that of Jobs.
     Pending,
     /// The pods were deleted before the operator saw their end. Run again, the Job finds its work done.
     Lost,
 }
 
-impl<'a> Progress<'a> {
-    /// Of the Job `name` among `jobs`, with `pods` among which are its own.
+impl<'a> JobProgress<'a> {
+    /// The progress of the Job `name` among `jobs`; `pods` contains its pods.
     #[must_use]
     pub fn of(jobs: &'a [Arc<Job>], pods: &'a [Arc<Pod>], name: &str) -> Self {
         let Some(job) = find(jobs, name) else { return Self::Absent };
@@ -53,7 +53,7 @@ impl<'a> Progress<'a> {
 }
 
 impl<'a> JobResult<'a> {
-    /// Of a complete Job. What a pod that failed before the successful one reported is not its result.
+    /// The result of a complete Job. What a pod reported that failed before the successful one is not its result.
     #[must_use]
     pub fn of(pods: &'a [Arc<Pod>], job: &str) -> Self {
         if let Some(ended) = last_end(pods, job).filter(|ended| ended.code == 0) {
@@ -73,7 +73,7 @@ pub fn find<'a>(jobs: &'a [Arc<Job>], name: &str) -> Option<&'a Job> {
 /// Whether a pod belongs to the Job `job`.
 #[must_use]
 pub fn is_of(pod: &Pod, job: &str) -> bool {
-    let labels = pod.running.as_ref().map(|running| &running.labels);
+    let labels = pod.details.as_ref().map(|running| &running.labels);
     labels.and_then(|labels| labels.get(JOB_NAME)).is_some_and(|of| of == job)
 }
 
@@ -83,7 +83,7 @@ pub fn has_pod(pods: &[Arc<Pod>], job: &str) -> bool {
     pods.iter().any(|pod| is_of(pod, job))
 }
 
-/// What keeps a Job's pods from their work, if anything does.
+/// The diagnosis of a failing pod of a Job, if there is one.
 #[must_use]
 pub fn diagnosis<'a>(pods: &'a [Arc<Pod>], job: &str) -> Option<&'a PodDiagnosis> {
     pods.iter().filter(|pod| is_of(pod, job)).find_map(|pod| pod.diagnosis.as_ref())
@@ -91,29 +91,30 @@ pub fn diagnosis<'a>(pods: &'a [Arc<Pod>], job: &str) -> Option<&'a PodDiagnosis
 
 /// The container that does a Job's work, if one has started.
 #[must_use]
-pub fn started<'a>(pods: &'a [Arc<Pod>], job: &str) -> Option<&'a Container> {
-    let of = |pod: &'a Arc<Pod>| pod.running.as_deref()?.container(WORK);
-    let has_started = |work: &&Container| work.running || work.ended.is_some();
+pub fn started<'a>(pods: &'a [Arc<Pod>], job: &str) -> Option<&'a ContainerStatus> {
+    let of = |pod: &'a Arc<Pod>| pod.details.as_deref()?.container(WORK);
+    let has_started = |work: &&ContainerStatus| work.running || work.terminated.is_some();
     pods.iter().filter(|pod| is_of(pod, job)).filter_map(of).find(has_started)
 }
 
-/// The end of a pod's container that ended last, init containers first; nothing of one that runs again.
+/// The last end of a container of a pod: of a failed init container first, and not of one that runs again.
 #[must_use]
-pub fn last_end_of(pod: &Pod) -> Option<&Ended> {
-    let containers = &pod.running.as_ref()?.containers;
+pub fn last_end_of(pod: &Pod) -> Option<&Terminated> {
+    let containers = &pod.details.as_ref()?.containers;
     // An init container that failed comes before those that have yet to run.
-    let failed = containers.iter().find(|of| !of.running && of.ended.as_ref().is_some_and(|ended| ended.code != 0));
-    let last = || containers.iter().rev().find(|of| !of.running && of.ended.is_some());
-    failed.or_else(last)?.ended.as_ref()
+    let failed =
+        containers.iter().find(|of| !of.running && of.terminated.as_ref().is_some_and(|ended| ended.code != 0));
+    let last = || containers.iter().rev().find(|of| !of.running && of.terminated.is_some());
+    failed.or_else(last)?.terminated.as_ref()
 }
 
-/// The end of a Job's last pod, or of the one that succeeded.
+/// The end of the last pod of a Job, or of the one that succeeded.
 #[must_use]
-pub fn last_end<'a>(pods: &'a [Arc<Pod>], job: &str) -> Option<&'a Ended> {
+pub fn last_end<'a>(pods: &'a [Arc<Pod>], job: &str) -> Option<&'a Terminated> {
     // The end of an init container is no result yet. A pod that succeeded is the last of its Job.
     let worked = |pod: &Pod| {
-        let work = pod.running.as_deref().and_then(|running| running.container(WORK));
-        work.is_none_or(|work| !work.running && work.ended.is_some())
+        let work = pod.details.as_deref().and_then(|running| running.container(WORK));
+        work.is_none_or(|work| !work.running && work.terminated.is_some())
     };
     let of = |pod: &'a Arc<Pod>| last_end_of(pod).filter(|ended| ended.code != 0 || worked(pod));
     let all = || pods.iter().filter(|pod| is_of(pod, job)).filter_map(of);
@@ -167,7 +168,7 @@ mod tests {
         assert_eq!(JobResult::of(&[failed()], "j"), JobResult::Lost);
         assert_eq!(JobResult::of(&[failed(), pod(&json!({ "running": {} }))], "j"), JobResult::Pending);
         let succeeded = pod(&json!({ "terminated": { "exitCode": 0, "message": "m" } }));
-        let ended = Ended { code: 0, message: "m".into() };
+        let ended = Terminated { code: 0, message: "m".into() };
         assert_eq!(JobResult::of(&[failed(), succeeded], "j"), JobResult::Available(&ended));
     }
 
@@ -185,11 +186,11 @@ mod tests {
             let job = json!({ "metadata": { "namespace": "n", "name": "j" }, "status": status });
             [Arc::new(Job::decode(&job.to_string()).unwrap())]
         };
-        assert!(matches!(Progress::of(&job(&json!({})), &[], "other"), Progress::Absent));
-        assert!(matches!(Progress::of(&job(&json!({})), &[], "j"), Progress::Active(_)));
+        assert!(matches!(JobProgress::of(&job(&json!({})), &[], "other"), JobProgress::Absent));
+        assert!(matches!(JobProgress::of(&job(&json!({})), &[], "j"), JobProgress::Active(_)));
         let condition = |type_: &str| json!({ "conditions": [{ "type": type_, "status": "True", "message": "m" }] });
-        assert!(matches!(Progress::of(&job(&condition("Failed")), &[], "j"), Progress::Failed(_, "m")));
+        assert!(matches!(JobProgress::of(&job(&condition("Failed")), &[], "j"), JobProgress::Failed(_, "m")));
         let complete = job(&condition("Complete"));
-        assert!(matches!(Progress::of(&complete, &[], "j"), Progress::Complete(_, JobResult::Lost)));
+        assert!(matches!(JobProgress::of(&complete, &[], "j"), JobProgress::Complete(_, JobResult::Lost)));
     }
 }

@@ -1,16 +1,16 @@
-//! The machinery that all operators share. It knows no kind of ours.
+//! What all operators share. It knows none of this project's kinds.
 //!
 //! ```text
-//! API server --watch--> cache (one watch and one store a kind) --keys, on change and on delete--> workqueue
+//! API server --watch--> cache (one watch and one store per kind) --keys, on change and on delete--> workqueue
 //!    -> observe(object)       the operator reads stores and live systems into data
-//!    -> plan(&observed, now)  pure: which effects, in which order; the status if all succeed; when to look again
-//!    -> apply                 performs effects, stops at the first failure
-//!    -> status                patched only if more than a time changed
-//!    -> done, requeue or backoff
+//!    -> plan(&observed, now)  pure: which effects, in which order; the status if all succeed; when to requeue
+//!    -> apply                 performs the effects, stops at the first failure
+//!    -> status                written only if more than a time changed
+//!    -> done, requeue, or back off
 //! ```
 //!
-//! [`reconcile`] is that body, once for every kind; [`controller`] wraps it in workers, deadlines, spans and metrics.
-//! Pure files say so in their first line; [`apply`] and [`status`] are the only modules that write to objects.
+//! [`reconcile`] contains these steps, once for all kinds; [`controller`] adds workers, deadlines, spans and metrics. The first
+//! line of a pure file says so. Only [`apply`] and [`status`] write to objects.
 
 pub mod apply;
 pub mod cache;
@@ -23,12 +23,12 @@ pub mod events;
 mod failpoint;
 pub mod job;
 pub mod leader_election;
+pub mod manager_pod;
 pub mod metrics;
 pub mod names;
 pub mod namespaces;
 pub mod operator;
 pub mod outage;
-pub mod own_pod;
 pub mod permissions;
 pub mod plan;
 pub mod pod;

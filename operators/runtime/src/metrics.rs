@@ -68,23 +68,23 @@ pub fn describe() {
     describe_gauge!("multi_operator_crd_mismatch", "1 while the CRD of a kind lacks what the manager needs, else 0");
 }
 
-/// How many objects the store of a kind holds.
+/// Records the number of objects in the store of a kind.
 #[expect(clippy::cast_precision_loss, reason = "no store holds 2^52 objects")]
 pub fn cache_objects(kind: &'static str, count: usize) {
     gauge!("multi_operator_cache_objects", "kind" => kind).set(count as f64);
 }
 
-/// A watch of that kind has failed.
+/// Counts a failure of a watch of that kind.
 pub fn watch_error(kind: &'static str) {
     counter!("multi_operator_watch_errors_total", "kind" => kind).increment(1);
 }
 
-/// Whether the CRD of that kind lacks something.
-pub fn crd_mismatch(kind: &'static str, lacks: bool) {
-    gauge!("multi_operator_crd_mismatch", "kind" => kind).set(f64::from(u8::from(lacks)));
+/// Records whether the CRD of that kind has mismatches.
+pub fn crd_mismatch(kind: &'static str, has_mismatches: bool) {
+    gauge!("multi_operator_crd_mismatch", "kind" => kind).set(f64::from(u8::from(has_mismatches)));
 }
 
-/// What is counted of one queue.
+/// The metrics of one queue.
 pub struct QueueMetrics {
     depth: Gauge,
     adds: Counter,
@@ -94,7 +94,7 @@ pub struct QueueMetrics {
 }
 
 impl QueueMetrics {
-    /// Of that controller's queue.
+    /// The metrics of the queue of that controller.
     #[must_use]
     pub fn new(name: &'static str) -> Self {
         Self {
@@ -127,7 +127,7 @@ impl QueueMetrics {
     }
 }
 
-/// What is counted of one controller's passes.
+/// The metrics of the reconciles of one controller.
 pub struct ReconcileMetrics {
     name: &'static str,
     time: Histogram,
@@ -135,7 +135,7 @@ pub struct ReconcileMetrics {
 }
 
 impl ReconcileMetrics {
-    /// Of that controller, which runs up to `concurrency` passes at a time.
+    /// The metrics of that controller, which runs up to `concurrency` reconciles at a time.
     #[must_use]
     pub fn new(name: &'static str, concurrency: u16) -> Self {
         gauge!("controller_runtime_max_concurrent_reconciles", "controller" => name).set(f64::from(concurrency));

@@ -1,4 +1,4 @@
-//! Pure: names and label values of a limited length that follow from longer ones.
+//! Pure: names and label values of a limited length, derived from longer ones.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ pub const LONGEST_LABEL: usize = 63;
 /// The longest name of most objects.
 pub const LONGEST_NAME: usize = 253;
 
-/// FNV-1a, 64 bits: the same for ever, as a hash of Rust's own is not.
+/// FNV-1a, 64 bits: stable forever, unlike the default hasher of Rust.
 /// Source: <https://datatracker.ietf.org/doc/html/draft-eastlake-fnv>
 #[must_use]
 pub fn fnv1a(text: &str) -> u64 {
@@ -15,8 +15,8 @@ pub fn fnv1a(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, mix)
 }
 
-/// `name`, if it is no longer than `longest`; else its beginning and a hash of the whole, as Kubernetes' own controllers do it.
-/// Two long names may share a beginning, but not in practice what is made of them.
+/// `name`, if it is no longer than `longest`; otherwise its beginning and a hash of all of it, as in the controllers of
+/// Kubernetes. Two long names may share a beginning, but practically never the result.
 #[must_use]
 pub fn within(name: &str, longest: usize) -> Cow<'_, str> {
     if name.len() <= longest {
@@ -24,7 +24,7 @@ pub fn within(name: &str, longest: usize) -> Cow<'_, str> {
     }
     let hash = format!("-{:016x}", fnv1a(name));
     let end = (0..=longest.saturating_sub(hash.len())).rev().find(|end| name.is_char_boundary(*end)).unwrap_or(0);
-    // What precedes the hash must end as a name may: `a.-` is part of none.
+    // The part before the hash must end like a name: `a.-` would be invalid.
     let start = name[..end].trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
     Cow::Owned(format!("{start}{hash}"))
 }
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_fits_stays_and_what_does_not_is_told_apart() {
+    fn short_names_stay_and_long_ones_are_distinguished_by_a_hash() {
         let longest = "a".repeat(LONGEST_LABEL);
         assert_eq!(within(&longest, LONGEST_LABEL), longest);
         let (one, other) = (format!("{longest}b"), format!("{longest}c"));
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cut_ends_as_a_name_may() {
+    fn the_beginning_ends_like_a_name() {
         let dotted = format!("{}.-.{}", "a".repeat(44), "b".repeat(200));
         let cut = within(&dotted, LONGEST_LABEL);
         let (start, hash) = cut.rsplit_once('-').unwrap();
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_those_that_the_api_server_takes() {
+    fn dns_subdomains_are_recognized() {
         for name in ["a", "0", "a-b.c", "kube-root-ca.crt", &"a".repeat(LONGEST_NAME)] {
             assert!(is_dns_subdomain(name), "{name}");
         }

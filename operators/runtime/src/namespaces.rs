@@ -1,5 +1,5 @@
-//! What is read of namespaces, by name and seldom: it hardly ever changes, and a watch would need the permission to list all of
-//! them.
+//! Reads namespaces by name and caches the result: it hardly ever changes, and a watch would need the permission to list all
+//! namespaces.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,44 +10,44 @@ use kube::core::PartialObjectMeta;
 use kube::{Api, Client};
 
 use crate::Error;
-use crate::plan::meta::{Kind, UID_RANGE};
+use crate::plan::meta::{ResourceKind, UID_RANGE};
 
 mod termination;
 
 pub use termination::Termination;
 
-/// How long what was read is taken for true: 1 minute.
-const FRESH: Duration = Duration::from_secs(60);
-/// How long a namespace and a kind are taken to stay after they were seen to: 10 seconds.
-const STAYS: Duration = Duration::from_secs(10);
+/// How long it is cached whether a namespace assigns UIDs.
+const UID_RANGE_TTL: Duration = Duration::from_secs(60);
+/// How long it is cached that a namespace and a kind are not being deleted.
+const NOT_TERMINATING_TTL: Duration = Duration::from_secs(10);
 
-/// Namespaces, each read at most once a minute, or, where one of its objects is being deleted, six times.
-pub struct Namespaces {
+/// Reads each namespace at most once a minute, or six times while one of its objects is being deleted.
+pub struct NamespaceReader {
     client: Client,
-    read: Mutex<HashMap<Box<str>, Read>>,
-    stays: Mutex<HashMap<(Box<str>, &'static str), Instant>>,
+    read: Mutex<HashMap<Box<str>, CachedNamespace>>,
+    not_terminating: Mutex<HashMap<(Box<str>, &'static str), Instant>>,
 }
 
 #[derive(Clone, Copy)]
-struct Read {
+struct CachedNamespace {
     at: Instant,
     assigns_uids: bool,
 }
 
-impl Namespaces {
-    /// None read yet.
+impl NamespaceReader {
+    /// A reader with an empty cache.
     #[must_use]
     pub fn new(client: Client) -> Self {
-        Self { client, read: Mutex::default(), stays: Mutex::default() }
+        Self { client, read: Mutex::default(), not_terminating: Mutex::default() }
     }
 
-    /// Whether a namespace dictates which users pods run as ([`UID_RANGE`]). Where it may not be read, it is not known to.
+    /// Whether a namespace assigns the UIDs of its pods ([`UID_RANGE`]). False if the manager may not read the namespace.
     ///
     /// # Errors
-    /// Transient, while it cannot be read and never was: a guess would be written into pods.
+    /// Transient, while the namespace cannot be read and never was: a guess would be written to pods.
     pub async fn assigns_uids(&self, namespace: &str) -> Result<bool, Error> {
         let before = self.lock().get(namespace).copied();
-        if let Some(read) = before.filter(|read| read.at.elapsed() < FRESH) {
+        if let Some(read) = before.filter(|read| read.at.elapsed() < UID_RANGE_TTL) {
             return Ok(read.assigns_uids);
         }
         let api: Api<PartialObjectMeta<Namespace>> = Api::all(self.client.clone());
@@ -62,37 +62,39 @@ impl Namespaces {
             },
         };
         let mut read = self.lock();
-        read.retain(|_, read| read.at.elapsed() < FRESH);
-        read.insert(namespace.into(), Read { at: Instant::now(), assigns_uids });
+        read.retain(|_, read| read.at.elapsed() < UID_RANGE_TTL);
+        read.insert(namespace.into(), CachedNamespace { at: Instant::now(), assigns_uids });
         Ok(assigns_uids)
     }
 
-    /// Whether an object of that kind goes because its namespace is being deleted, or its kind is: then nothing can be made any
-    /// more of what its deletion may need. What cannot be read is not known to go.
-    pub async fn is_going(&self, namespace: &str, kind: Kind) -> bool {
+    /// Whether an object of that kind is deleted because its namespace or its CRD is: then its cleanup can no longer create
+    /// objects. False if that cannot be read.
+    pub async fn is_terminating(&self, namespace: &str, kind: ResourceKind) -> bool {
         self.termination(namespace, kind).await.is_some()
     }
 
-    /// The same, and which of the two.
-    pub async fn termination(&self, namespace: &str, kind: Kind) -> Option<Termination> {
+    /// The same, with the cause.
+    pub async fn termination(&self, namespace: &str, kind: ResourceKind) -> Option<Termination> {
         let place = (Box::from(namespace), kind.plural);
-        let seen = |stays: &HashMap<_, Instant>| stays.get(&place).is_some_and(|at| at.elapsed() < STAYS);
-        if seen(&self.stays.lock().unwrap_or_else(PoisonError::into_inner)) {
+        let seen = |not_terminating: &HashMap<_, Instant>| {
+            not_terminating.get(&place).is_some_and(|at| at.elapsed() < NOT_TERMINATING_TTL)
+        };
+        if seen(&self.not_terminating.lock().unwrap_or_else(PoisonError::into_inner)) {
             return None;
         }
-        if self.is_terminating(namespace).await {
+        if self.is_namespace_terminating(namespace).await {
             return Some(Termination::Namespace);
         }
-        if !self.can_be_made(kind).await {
+        if !self.can_be_created(kind).await {
             return Some(Termination::Crd);
         }
-        let mut stays = self.stays.lock().unwrap_or_else(PoisonError::into_inner);
-        stays.retain(|_, at| at.elapsed() < STAYS);
-        stays.insert(place, Instant::now());
+        let mut not_terminating = self.not_terminating.lock().unwrap_or_else(PoisonError::into_inner);
+        not_terminating.retain(|_, at| at.elapsed() < NOT_TERMINATING_TTL);
+        not_terminating.insert(place, Instant::now());
         None
     }
 
-    async fn is_terminating(&self, namespace: &str) -> bool {
+    async fn is_namespace_terminating(&self, namespace: &str) -> bool {
         let api: Api<PartialObjectMeta<Namespace>> = Api::all(self.client.clone());
         match api.get_opt(namespace).await {
             Ok(found) => found.is_none_or(|found| found.metadata.deletion_timestamp.is_some()),
@@ -103,8 +105,8 @@ impl Namespaces {
         }
     }
 
-    /// The API server offers no `create` of a kind that is being deleted.
-    async fn can_be_made(&self, kind: Kind) -> bool {
+    /// Whether objects of that kind can be created: the verb is not offered while the CRD is being deleted.
+    async fn can_be_created(&self, kind: ResourceKind) -> bool {
         match self.client.list_api_group_resources(&kind.api_version()).await {
             Ok(served) => {
                 let mut all = served.resources.iter();
@@ -118,7 +120,7 @@ impl Namespaces {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Box<str>, Read>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Box<str>, CachedNamespace>> {
         self.read.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -133,8 +135,8 @@ mod tests {
 
     use super::*;
 
-    /// An API server that gives one answer after another, and counts.
-    fn answering(answers: &'static [(u16, &'static str)]) -> (Namespaces, Arc<AtomicUsize>) {
+    /// An API server with these responses in order, and the number of requests.
+    fn answering(answers: &'static [(u16, &'static str)]) -> (NamespaceReader, Arc<AtomicUsize>) {
         let asked = Arc::new(AtomicUsize::new(0));
         let count = asked.clone();
         let service = tower::service_fn(move |_: Request<Body>| {
@@ -142,18 +144,18 @@ mod tests {
             let response = Response::builder().status(code).body(Body::from(body.as_bytes().to_vec()));
             async move { response }
         });
-        (Namespaces::new(Client::new(service, "default")), asked)
+        (NamespaceReader::new(Client::new(service, "default")), asked)
     }
 
-    const DICTATING: &str = r#"{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"a","annotations":{"openshift.io/sa.scc.uid-range":"1000/10"}}}"#;
+    const ASSIGNING: &str = r#"{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"a","annotations":{"openshift.io/sa.scc.uid-range":"1000/10"}}}"#;
     const FREE: &str = r#"{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"a"}}"#;
     const AWAY: &str = r#"{"kind":"Status","apiVersion":"v1","status":"Failure","message":"away","reason":"InternalError","code":500}"#;
     const FORBIDDEN: &str =
         r#"{"kind":"Status","apiVersion":"v1","status":"Failure","message":"no","reason":"Forbidden","code":403}"#;
 
     #[tokio::test]
-    async fn each_is_read_once_a_minute() {
-        let (namespaces, asked) = answering(&[(200, DICTATING)]);
+    async fn each_namespace_is_read_once_a_minute() {
+        let (namespaces, asked) = answering(&[(200, ASSIGNING)]);
         for _ in 0..5 {
             assert!(namespaces.assigns_uids("a").await.unwrap());
         }
@@ -166,28 +168,28 @@ mod tests {
         r#"{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"a","deletionTimestamp":"2026-01-01T00:00:00Z"}}"#;
     const SERVED: &str = r#"{"kind":"APIResourceList","groupVersion":"apps/v1","resources":[{"name":"deployments","singularName":"deployment","namespaced":true,"kind":"Deployment","verbs":["get","create"]}]}"#;
     const LEFT: &str = r#"{"kind":"APIResourceList","groupVersion":"apps/v1","resources":[{"name":"deployments","singularName":"deployment","namespaced":true,"kind":"Deployment","verbs":["get","delete"]}]}"#;
-    const KIND: Kind = Kind { group: "apps", version: "v1", kind: "Deployment", plural: "deployments" };
+    const KIND: ResourceKind = ResourceKind { group: "apps", version: "v1", kind: "Deployment", plural: "deployments" };
 
     #[tokio::test]
-    async fn a_namespace_or_a_kind_that_is_being_deleted_takes_its_objects_along() {
+    async fn a_terminating_namespace_or_crd_terminates_its_objects() {
         assert_eq!(answering(&[(200, TERMINATING)]).0.termination("a", KIND).await, Some(Termination::Namespace));
         assert_eq!(answering(&[(200, FREE), (200, LEFT)]).0.termination("a", KIND).await, Some(Termination::Crd));
-        assert!(answering(&[(200, FREE), (200, LEFT)]).0.is_going("a", KIND).await);
+        assert!(answering(&[(200, FREE), (200, LEFT)]).0.is_terminating("a", KIND).await);
         let (unknown, _) = answering(&[(500, AWAY)]);
-        assert!(!unknown.is_going("a", KIND).await, "what cannot be read is not known to go");
+        assert!(!unknown.is_terminating("a", KIND).await, "it cannot be read");
     }
 
     #[tokio::test]
-    async fn what_stays_is_not_asked_for_again_at_once() {
+    async fn a_negative_result_is_cached() {
         let (namespaces, asked) = answering(&[(200, FREE), (200, SERVED)]);
         for _ in 0..5 {
-            assert!(!namespaces.is_going("a", KIND).await);
+            assert!(!namespaces.is_terminating("a", KIND).await);
         }
         assert_eq!(asked.load(Ordering::SeqCst), 2);
     }
 
     #[tokio::test]
-    async fn what_cannot_be_read_is_guessed_only_where_it_may_not_be() {
+    async fn an_unreadable_namespace_is_an_error_unless_reading_is_forbidden() {
         let (namespaces, asked) = answering(&[(500, AWAY), (200, FREE)]);
         assert!(namespaces.assigns_uids("a").await.is_err());
         assert!(!namespaces.assigns_uids("a").await.unwrap());

@@ -1,4 +1,4 @@
-//! What an operator has to bring.
+//! The trait that an operator implements.
 
 use std::sync::Arc;
 
@@ -6,43 +6,43 @@ use jiff::Timestamp;
 
 use crate::Error;
 use crate::cache::Store;
-use crate::controller::Watches;
+use crate::controller::WatchBuilder;
 use crate::plan::Plan;
 use crate::projections::Resource;
 
-/// One kind's operator: how to look, and what to do about what is seen.
+/// The operator of one kind: how to observe an object, and what to do about it.
 pub trait Operator: Send + Sync + 'static {
     /// The controller's name, in metrics, logs and (after `multi-operator-`) as field manager.
     const NAME: &'static str;
-    /// The kind it looks after.
+    /// The kind that it manages.
     type Object: Resource;
-    /// What is seen of an object and of what belongs to it, unknowns included.
+    /// The observed state of an object and its children, including what is unknown.
     type Observed: Send + Sync;
-    /// What may be done to the live system behind an object; [`std::convert::Infallible`] where there is none.
+    /// The acts on the live system behind an object; [`std::convert::Infallible`] if there is none.
     type Act: std::fmt::Debug + Send;
 
     /// The store of the objects.
     fn objects(&self) -> &Arc<Store<Self::Object>>;
 
-    /// Names the stores of children, whose changes concern the objects.
-    fn watch(&self, watches: &mut Watches);
+    /// Subscribes to the stores of children, whose changes enqueue the objects.
+    fn watch(&self, watches: &mut WatchBuilder);
 
-    /// Looks.
+    /// Reads the observed state.
     ///
     /// # Errors
-    /// If it could not look at all; what could only partly be seen is data.
+    /// If nothing could be observed; an incomplete observation is data.
     fn observe(&self, object: &Arc<Self::Object>) -> impl Future<Output = Result<Self::Observed, Error>> + Send;
 
-    /// Decides. Pure.
+    /// Decides what to do. Pure.
     fn plan(observed: &Self::Observed, now: Timestamp) -> Plan<<Self::Object as Resource>::Status, Self::Act>;
 
-    /// Acts upon the live system behind an object.
+    /// Performs an act on the live system behind an object.
     ///
     /// # Errors
-    /// The failure, classed by what ends it.
+    /// The failure, classified by what resolves it.
     fn act(&self, object: &Arc<Self::Object>, act: Self::Act) -> impl Future<Output = Result<(), Error>> + Send;
 
-    /// Whether the object is any of this install's business: nothing is written to one that is not.
+    /// Whether this install manages the object: nothing is written to an unmanaged one.
     fn manages(&self, _object: &Self::Object) -> bool {
         true
     }

@@ -1,5 +1,5 @@
-//! Outages of the API server: one probe for all finds out that it is back, and everything that waits hears of it at once,
-//! instead of each by its own growing delays.
+//! Outages of the API server: one probe detects that it has ended, and everything that waits resumes at once instead of after its
+//! own backoff.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,121 +8,124 @@ use kube::Client;
 use tokio::sync::{Notify, watch};
 use tokio::time::{sleep, timeout};
 
-use crate::outage::decision::{RESUMED, Reachability, is_answer};
+use crate::outage::decision::{RESUME_TIME, Reachability, is_answer};
 use crate::retry::scattered;
 
 pub mod decision;
 
-/// Within which time all that waits goes on after an outage.
-const SPREAD: Duration = Duration::from_secs(1);
-/// How long after a probe without an answer the next one is sent.
-const PAUSE: Duration = Duration::from_millis(500);
-/// How long a probe may take. One that was sent just before the API server came back may get no answer either.
-const LIMIT: Duration = Duration::from_secs(1);
-/// By which all authenticated users may ask whether the API server is ready, unless somebody took that right away: a refusal is
-/// an answer as well.
+/// The time over which everything that waits resumes after an outage.
+const RESUME_SPREAD: Duration = Duration::from_secs(1);
+/// How long after a failed probe the next one is sent.
+const PROBE_INTERVAL: Duration = Duration::from_millis(500);
+/// How long a probe may take. One that was sent just before the end of the outage may get no response either.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
+/// The path of the probe. All authenticated users may read it by default; if the cluster forbids it, the rejection is a response
+/// as well.
 const PROBE: &str = "/readyz";
 
-/// What all of a process know of outages.
+/// The outages that a process knows of.
 #[derive(Clone, Debug)]
-pub struct Outages(Arc<Shared>);
+pub struct Outages(Arc<OutageState>);
 
 #[derive(Debug)]
-struct Shared {
-    sight: watch::Sender<Reachability>,
+struct OutageState {
+    reachability: watch::Sender<Reachability>,
     suspicion: Notify,
 }
 
 impl Default for Outages {
     fn default() -> Self {
-        Self(Arc::new(Shared { sight: watch::Sender::default(), suspicion: Notify::new() }))
+        Self(Arc::new(OutageState { reachability: watch::Sender::default(), suspicion: Notify::new() }))
     }
 }
 
 impl Outages {
-    /// A request got no answer, or one of somebody's who reaches no API server either.
+    /// A request got no response, or that of a proxy that cannot reach the API server.
     pub(crate) fn suspect(&self) {
-        if self.0.sight.borrow().is_suspicious(Instant::now()) {
+        if self.0.reachability.borrow().is_suspicious(Instant::now()) {
             self.0.suspicion.notify_one();
         }
     }
 
-    /// Waits until an outage is over that is under way or yet to come.
+    /// Waits for the end of the present outage, or of the next one.
     pub async fn ended(&self) {
-        let mut sight = self.0.sight.subscribe();
-        let before = sight.borrow_and_update().ended;
-        // The sender is here, so this does not end early.
-        drop(sight.wait_for(|sight| sight.ended > before).await);
+        let mut reachability = self.0.reachability.subscribe();
+        let before = reachability.borrow_and_update().ended;
+        // `self` holds the sender, so this does not end early.
+        drop(reachability.wait_for(|reachability| reachability.ended > before).await);
     }
 
-    /// The same, and then until a moment of its own: not all that waits goes on at once.
+    /// The same, and then for a random time: not everything that waits resumes simultaneously.
     pub(crate) async fn resumed(&self) {
         self.ended().await;
-        sleep(scattered(SPREAD)).await;
+        sleep(scattered(RESUME_SPREAD)).await;
     }
 
-    /// How many outages are over.
+    /// The number of outages that have ended.
     pub(crate) fn over(&self) -> u64 {
-        self.0.sight.borrow().ended
+        self.0.reachability.borrow().ended
     }
 
-    /// How many outages have begun.
+    /// The number of outages that have begun.
     pub(crate) fn begun(&self) -> u64 {
-        self.0.sight.borrow().begun()
+        self.0.reachability.borrow().begun()
     }
 
-    /// A request got no answer that is as good as a probe: everything waits until one is answered.
+    /// A request without a response that counts as a failed probe: everything waits until a probe succeeds.
     pub(crate) fn lost(&self) {
-        if self.0.sight.borrow().away_since.is_none() {
+        if self.0.reachability.borrow().away_since.is_none() {
             self.seen(false);
             self.0.suspicion.notify_one();
         }
     }
 
-    /// Takes in whether a probe was answered.
+    /// Records the result of a probe.
     pub(crate) fn seen(&self, answered: bool) {
-        let before = *self.0.sight.borrow();
-        self.0.sight.send_replace(before.probed(answered, Instant::now()));
+        let before = *self.0.reachability.borrow();
+        self.0.reachability.send_replace(before.probed(answered, Instant::now()));
         match (answered, before.away_since) {
-            (false, None) => tracing::warn!("the API server does not answer: waiting until it does"),
+            (false, None) => tracing::warn!("the API server does not answer: requests wait until it does"),
             (true, Some(since)) => tracing::info!("the API server answers again, after {:.0?}", since.elapsed()),
             _ => {}
         }
     }
 
-    /// Connections were lost without a word, and no probe has seen it: what waits on such ones goes on as after an outage.
+    /// Connections were lost without notice, and no probe has detected it: requests on them are given up as after an outage.
     pub(crate) fn missed(&self) {
-        let news = self.0.sight.send_if_modified(|sight| {
-            let before = *sight;
-            *sight = before.missed(Instant::now());
-            *sight != before
+        let changed = self.0.reachability.send_if_modified(|reachability| {
+            let before = *reachability;
+            *reachability = before.missed(Instant::now());
+            *reachability != before
         });
-        if news {
-            tracing::info!("connections to the API server were lost without a word: watches begin again");
+        if changed {
+            tracing::info!("connections to the API server were lost without notice: watches begin again");
         }
     }
 
-    /// Whether the API server has just come back, and watches may have yet to begin again.
+    /// Whether there is an outage, or watches may have yet to begin again after one.
     pub(crate) fn is_resuming(&self) -> bool {
-        self.0.sight.borrow().is_resuming(Instant::now())
+        self.0.reachability.borrow().is_resuming(Instant::now())
     }
 
-    /// Waits, if the API server is away or has just come back, until watches have had the time to begin again.
+    /// Waits during an outage until it has ended and watches have had the time to begin again.
     pub(crate) async fn settled(&self) {
         if !self.is_resuming() {
             return;
         }
-        let mut sight = self.0.sight.subscribe();
+        let mut reachability = self.0.reachability.subscribe();
         loop {
-            // The sender is here, so neither ends early.
-            drop(sight.wait_for(|sight| sight.away_since.is_none()).await);
-            if timeout(RESUMED, sight.wait_for(|sight| sight.away_since.is_some())).await.is_err() {
+            // `self` holds the sender, so neither ends early.
+            drop(reachability.wait_for(|reachability| reachability.away_since.is_none()).await);
+            if timeout(RESUME_TIME, reachability.wait_for(|reachability| reachability.away_since.is_some()))
+                .await
+                .is_err()
+            {
                 return;
             }
         }
     }
 
-    /// Probes upon suspicion, for ever.
+    /// Probes the API server upon suspicion, forever.
     pub async fn probe(self, client: Client) {
         loop {
             self.0.suspicion.notified().await;
@@ -132,7 +135,7 @@ impl Outages {
                 if answered {
                     break;
                 }
-                sleep(PAUSE).await;
+                sleep(PROBE_INTERVAL).await;
             }
         }
     }
@@ -140,7 +143,7 @@ impl Outages {
 
 async fn answers(client: &Client) -> bool {
     let Ok(request) = http::Request::get(PROBE).body(kube::client::Body::empty()) else { return false };
-    matches!(timeout(LIMIT, client.send(request)).await, Ok(Ok(answer)) if is_answer(answer.status().as_u16()))
+    matches!(timeout(PROBE_TIMEOUT, client.send(request)).await, Ok(Ok(answer)) if is_answer(answer.status().as_u16()))
 }
 
 #[cfg(test)]
@@ -150,7 +153,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn what_depends_on_watches_waits_until_they_have_begun_again() {
+    async fn the_wait_ends_after_watches_have_had_time_to_begin_again() {
         let (outages, started) = (Outages::default(), Instant::now());
         outages.settled().await;
         assert_eq!(started.elapsed(), Duration::ZERO);
@@ -164,6 +167,6 @@ mod tests {
             outages.seen(true);
         };
         tokio::join!(outages.settled(), back);
-        assert_eq!(started.elapsed(), Duration::from_secs(121) + RESUMED);
+        assert_eq!(started.elapsed(), Duration::from_secs(121) + RESUME_TIME);
     }
 }

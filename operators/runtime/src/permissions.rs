@@ -1,4 +1,4 @@
-//! What a controller may do, stated beside the code that needs it; `cargo xtask generate` makes RBAC of it.
+//! The permissions of a controller, declared next to the code that needs them; `cargo xtask generate` generates RBAC from them.
 
 /// A rule of RBAC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,13 +22,13 @@ pub const LEASE: &[Permission] = &[Permission {
     verbs: &["get", "watch", "create", "update"],
 }];
 
-/// What the runtime needs in the namespace of the manager's own Pod: to say on it what it cannot see.
-pub const OWN_POD: &[Permission] = &[
+/// What the runtime needs in the namespace of the manager's Pod: to report on it which kinds it cannot watch.
+pub const MANAGER_POD: &[Permission] = &[
     Permission { group: "", resources: &["pods/status"], verbs: &["patch"] },
     Permission { group: "events.k8s.io", resources: &["events"], verbs: &["create", "patch"] },
 ];
 
-/// What the runtime needs on the cluster: to know who may read metrics, and whether another manager is alive.
+/// What the runtime needs in the cluster: to authorize readers of metrics, and to read the Leases of other managers.
 pub const CLUSTER: &[Permission] = &[
     Permission { group: "authentication.k8s.io", resources: &["tokenreviews"], verbs: &["create"] },
     Permission { group: "authorization.k8s.io", resources: &["subjectaccessreviews"], verbs: &["create"] },

@@ -14,55 +14,55 @@ pub mod reported;
 pub use child::ChildState;
 pub use effect::{Apply, Create, Delete, DryRun, Effect};
 pub use event::EventDraft;
-pub use meta::{Key, Kind, Meta, Owner};
+pub use meta::{Key, Meta, Owner, ResourceKind};
 pub use reported::Reported;
 
-/// What one pass decided.
+/// What one reconcile decided.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan<S, X = Infallible> {
-    /// What to do, in this order, up to the first failure.
+    /// The effects, performed in this order up to the first failure.
     pub effects: Vec<Effect<X>>,
-    /// What to make true beside that, each whatever becomes of the others. A failure is told in the status, and only
-    /// what failed waits for its next try: the effects go on at their own pace.
+    /// Applies that are independent of the effects and of each other. The status reports a failure, and only the failed apply
+    /// backs off.
     pub independent: Vec<Apply>,
-    /// What to tell on the object, beside the transitions of its conditions, once all of that has been done and the status
-    /// tells it, too.
-    pub events: Vec<EventDraft>,
-    /// What to tell of the effects once they have been done, whatever becomes of the status: no later pass would see what
-    /// they were.
-    pub done: Vec<EventDraft>,
-    /// What holds if every effect succeeds; `None` leaves the status as it is.
+    /// Events to publish on the object, in addition to those of its conditions, once the effects are performed and the status is
+    /// written.
+    pub events_after_status: Vec<EventDraft>,
+    /// Events to publish once the effects are performed, whether or not the status can be written: no later reconcile could
+    /// observe them.
+    pub events_after_effects: Vec<EventDraft>,
+    /// The status if every effect succeeds; `None` keeps the present one.
     pub status: Option<S>,
-    /// When to look again.
+    /// When to requeue the object.
     pub next: Requeue,
 }
 
 impl<S, X> Plan<S, X> {
-    /// Nothing to do, nothing to say.
+    /// A plan without effects, events and status.
     #[must_use]
     pub fn nothing() -> Self {
         Self {
             effects: Vec::new(),
             independent: Vec::new(),
-            events: Vec::new(),
-            done: Vec::new(),
+            events_after_status: Vec::new(),
+            events_after_effects: Vec::new(),
             status: None,
             next: Requeue::OnChange,
         }
     }
 }
 
-/// Whether what stands aside of a plan is applied, by what became of its effects. What is refused until a person has changed something
-/// keeps nothing else from being made: a volume that is to grow, say.
+/// Whether the independent applies are performed, by the result of the effects. A failure that needs attention, such as a volume
+/// that cannot grow, must not block them.
 #[must_use]
-pub fn is_independent_due(acted: &Result<(), Error>) -> bool {
-    acted.as_ref().map_or_else(Error::stalled, |()| true)
+pub fn is_independent_due(effects_result: &Result<(), Error>) -> bool {
+    effects_result.as_ref().map_or_else(Error::stalled, |()| true)
 }
 
-/// When to look at an object again.
+/// When to reconcile an object again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Requeue {
-    /// When something it depends on changes.
+    /// When something changes that it depends on.
     OnChange,
     /// After that time (up to a tenth longer), or when something changes.
     After(Duration),

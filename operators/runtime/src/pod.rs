@@ -1,4 +1,4 @@
-//! Pure: what the pods of all operands have in common, so that each operator renders it the same way.
+//! Pure: what the pods of all operands have in common, so that all operators render it in the same way.
 
 use api::my_app::Resources;
 use k8s_openapi::api::core::v1::{
@@ -7,10 +7,10 @@ use k8s_openapi::api::core::v1::{
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
-pub mod beside;
 pub mod quota;
+pub mod trial_pod;
 
-/// What a container requests where the spec says nothing: the kubelet evicts pods without requests first.
+/// The default requests of a container: the kubelet evicts pods without requests first.
 const DEFAULT_REQUESTS: [(&str, &str); 2] = [("cpu", "50m"), ("memory", "128Mi")];
 
 /// The security context of a pod under the restricted Pod Security Standard, with `user` as its user, group and owner of volumes.
@@ -53,8 +53,8 @@ pub fn no_capabilities() -> Capabilities {
     Capabilities { add: None, drop: Some(vec!["ALL".to_owned()]) }
 }
 
-/// The resources of a container: those of the spec, or requests of 50m CPU and 128Mi of memory. Init containers get them too, since
-/// a namespace with a quota requires them of every container.
+/// The resources of a container: those of the spec, or requests of 50m CPU and 128Mi of memory. Init containers get them too,
+/// since a namespace with a quota requires them of every container.
 #[must_use]
 pub fn resources(given: Option<&Resources>) -> ResourceRequirements {
     given.map_or_else(
@@ -81,7 +81,7 @@ pub fn claim_volume(name: &str, claim: &str) -> Volume {
     Volume { name: name.to_owned(), persistent_volume_claim: Some(claim), ..Volume::default() }
 }
 
-/// The directory in a container at which it finds a volume.
+/// The mount of a volume in a container.
 #[must_use]
 pub fn mount(name: &str, path: &str) -> VolumeMount {
     VolumeMount { name: name.to_owned(), mount_path: path.to_owned(), ..VolumeMount::default() }

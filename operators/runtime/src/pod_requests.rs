@@ -1,4 +1,4 @@
-//! Single requests about pods, for what no cache holds: each only while a step depends on it.
+//! Single requests about pods, for what no cache holds: sent only while a step depends on the result.
 
 use api::ReconcileReason;
 use kube::Client;
@@ -11,7 +11,7 @@ use crate::error::innermost;
 use crate::plan::{Create, DryRun, Key};
 use crate::projections::Pod;
 
-/// Asks the API server whether it would create such a pod. That takes the right to create pods.
+/// Creates a pod as a dry run. This takes the permission to create pods.
 pub async fn dry_run(client: &Client, trial: &Create) -> DryRun {
     let path = format!("{}?dryRun=All", trial.kind.path(&trial.key.namespace));
     let request = serde_json::to_vec(&trial.body).map_err(|error| error.to_string()).and_then(|body| {
@@ -28,9 +28,9 @@ fn judge(answer: Result<DynamicObject, kube::Error>) -> DryRun {
     match answer {
         Ok(_) => DryRun::Accepted,
         Err(kube::Error::Api(status)) => match status.code {
-            // That a pod has the name is checked last.
+            // The API server checks last whether the name is taken.
             409 => DryRun::Accepted,
-            // A webhook that cannot be asked this way never can be, so its word is not waited for.
+            // A webhook without support for dry runs can never answer one, so it is ignored.
             400 if status.message.contains("does not support dry run") => DryRun::Accepted,
             400 | 403 | 422 => DryRun::Rejected(status.message.clone()),
             _ => DryRun::Unknown(status.message.clone()),
@@ -39,7 +39,7 @@ fn judge(answer: Result<DynamicObject, kube::Error>) -> DryRun {
     }
 }
 
-/// The pod under that key, whatever its labels are, if there is one.
+/// Reads the pod under that key, whatever its labels are.
 ///
 /// # Errors
 /// If it cannot be read now.
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_refuses_the_pod_itself_is_a_rejection() {
+    fn only_a_rejection_of_the_pod_itself_counts() {
         for code in [400, 403, 422] {
             assert_eq!(answer(code, "no"), DryRun::Rejected("no".to_owned()));
         }

@@ -1,22 +1,22 @@
-//! Pure: quantities (`250m`, `1Gi`, `1e3`), written one way, so that two spellings of one amount compare equal.
+//! Pure: quantities (`250m`, `1Gi`, `1e3`) in one form, so that two spellings of one amount compare equal.
 //!
 //! Source: <https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/>
 
-/// The amount in thousandths as a whole number, or `None` if `text` is no quantity or is too fine or too large for that.
+/// The amount in thousandths as a text; `None` if `text` is no quantity, or is too fine or too large.
 #[must_use]
 pub fn canonical(text: &str) -> Option<String> {
-    thousandths(text).map(|amount| format!("{amount}m"))
+    milli_value(text).map(|amount| format!("{amount}m"))
 }
 
-/// The amount as a whole number, rounded down; `None` if `text` is no quantity or too large.
+/// The amount as an integer, rounded down; `None` if `text` is no quantity or too large.
 #[must_use]
-pub fn whole(text: &str) -> Option<i128> {
-    thousandths(text).map(|amount| amount.div_euclid(1000))
+pub fn value(text: &str) -> Option<i128> {
+    milli_value(text).map(|amount| amount.div_euclid(1000))
 }
 
-/// The amount in thousandths; `None` if `text` is no quantity, or is too fine or too large for that.
+/// The amount in thousandths; `None` if `text` is no quantity, or is too fine or too large.
 #[must_use]
-pub fn thousandths(text: &str) -> Option<i128> {
+pub fn milli_value(text: &str) -> Option<i128> {
     let end = text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '+' | '-'))).unwrap_or(text.len());
     let (number, suffix) = text.split_at(end);
     let (numerator, denominator) = scale(suffix)?;

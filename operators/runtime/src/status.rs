@@ -1,150 +1,157 @@
-//! Writes status, by server-side apply, and only if more than a timestamp changed. With `apply`, the only file that
-//! writes to objects.
+//! Writes the status with server-side apply, and only if more than a timestamp changed. Only this module and `apply` write to
+//! objects.
 
-use api::{ConditionStatus, Contract, ReconcileReason, Status, condition_type};
+use api::{ConditionStatus, Contract, ObjectStatus, ReconcileReason, condition_type};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use self::conditions::condition;
 use crate::Error;
-use crate::apply::Writer;
-use crate::cache::{Broken, Health};
-use crate::crd::schema::hold;
+use crate::apply::ObjectWriter;
+use crate::cache::{KindHealth, Undecodable};
+use crate::crd::schema::retain_known_fields;
 use crate::events::Publisher;
 use crate::metrics::stalled;
-use crate::plan::meta::{Key, Kind, Meta};
+use crate::plan::meta::{Key, Meta, ResourceKind};
 use crate::projections::Resource;
 use crate::status::outcome::{ReconcileOutcome, next_status};
 use crate::status::undecodable::undecodable;
-use crate::workqueue::At;
+use crate::workqueue::ResourceVersion;
 
 pub mod conditions;
+mod no_op_writes;
 pub mod outcome;
 mod undecodable;
-mod vain;
 
-pub use vain::Vain;
+pub use no_op_writes::NoOpWrites;
 
 /// Writes the status of objects of one controller.
 pub struct StatusWriter {
     /// Sends the writes.
-    pub writer: Writer,
-    /// Gets an Event for each transition.
+    pub writer: ObjectWriter,
+    /// Publishes an Event for each transition.
     pub events: Publisher,
     /// This manager, as namespace/name of its Lease.
     pub managed_by: String,
     /// The controller's name.
     pub controller: &'static str,
-    /// What would change nothing.
-    pub vain: Vain,
+    /// The statuses whose write changed nothing.
+    pub no_op_writes: NoOpWrites,
 }
 
 impl StatusWriter {
-    /// Writes what a pass over `object` came to; see [`next_status`].
+    /// Writes the status after a reconcile of `object`; see [`next_status`].
     ///
     /// # Errors
-    /// If the write failed. An object that is gone needs no status.
+    /// If the write failed. A deleted object needs no status.
     pub async fn write<R: Resource>(
         &self,
         object: &R,
         planned: Option<R::Status>,
-        came: ReconcileOutcome<'_>,
+        outcome: ReconcileOutcome<'_>,
         failures: u32,
         now: Timestamp,
     ) -> Result<(), Error> {
         let (meta, before) = (object.meta(), object.status());
-        let told = next_status(planned, came, before, meta, &self.managed_by, failures, now);
-        stalled::tell(self.controller, &meta.key, told.as_ref().unwrap_or(before).contract());
+        let next = next_status(planned, outcome, before, meta, &self.managed_by, failures, now);
+        stalled::record(self.controller, &meta.key, next.as_ref().unwrap_or(before).contract());
         let version = self.release_conflict::<R>(meta, before.contract()).await?;
-        let Some(status) = told.filter(|status| !self.vain.is(&meta.key, before, status)) else { return Ok(()) };
+        let Some(status) = next.filter(|status| !self.no_op_writes.contains(&meta.key, before, status)) else {
+            return Ok(());
+        };
         let Some(now) = self.apply(&R::KIND, meta, Some(version), self.writer.manager(), &status).await? else {
             return Ok(());
         };
-        self.vain.note(&meta.key, before, &status, now == version);
-        for announcement in conditions::transitions(before.contract(), status.contract()) {
-            self.events.publish(&R::KIND, meta, announcement);
+        self.no_op_writes.record(&meta.key, before, &status, now == version);
+        for event in conditions::transitions(before.contract(), status.contract()) {
+            self.events.publish(&R::KIND, meta, event);
         }
         Ok(())
     }
 
-    /// Says of an object that does not decode why nothing is done for it. All else that its status holds stays: an apply
-    /// takes away whatever of this manager it does not name.
+    /// Reports that an object does not decode and is not reconciled. The rest of its status is sent as well: an apply would
+    /// remove the fields of this manager that it does not contain.
     ///
     /// # Errors
     /// If the write failed.
-    pub async fn write_broken(&self, kind: &Kind, broken: &Broken, now: Timestamp) -> Result<(), Error> {
-        let Broken { meta, error, contract: before, status, .. } = broken;
-        let told = undecodable(before, error, meta.generation, &self.managed_by, now);
-        stalled::tell(self.controller, &meta.key, told.as_ref().unwrap_or(before));
-        let Some(contract) = told else { return Ok(()) };
+    pub async fn write_undecodable(
+        &self,
+        kind: &ResourceKind,
+        entry: &Undecodable,
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        let Undecodable { meta, error, contract: before, status, .. } = entry;
+        let next = undecodable(before, error, meta.generation, &self.managed_by, now);
+        stalled::record(self.controller, &meta.key, next.as_ref().unwrap_or(before));
+        let Some(contract) = next else { return Ok(()) };
         let mut status = status.clone();
         if let Ok(Value::Object(fields)) = serde_json::to_value(&contract) {
             status.extend(fields);
         }
-        if self.apply(kind, meta, Some(meta.version), self.writer.manager(), &status).await?.is_none() {
+        if self.apply(kind, meta, Some(meta.resource_version), self.writer.manager(), &status).await?.is_none() {
             return Ok(());
         }
-        for announcement in conditions::transitions(before, &contract) {
-            self.events.publish(kind, meta, announcement);
+        for event in conditions::transitions(before, &contract) {
+            self.events.publish(kind, meta, event);
         }
         Ok(())
     }
 
-    /// Says that another live manager holds the object. Only that condition is written, by a field manager of its own,
-    /// so that what the other manager wrote stays.
+    /// Reports that another manager manages the object. Only this condition is written, with a field manager of its own, so that
+    /// the status of the other manager stays.
     ///
     /// # Errors
     /// If the write failed.
     pub async fn write_conflict<R: Resource>(&self, object: &R, message: String, now: Timestamp) -> Result<(), Error> {
-        self.disown(object.meta());
+        self.stop_reporting(object.meta());
         if object.status().contract().condition(condition_type::CONFLICT).is_some_and(|c| c.message == message) {
             return Ok(());
         }
-        let held =
+        let conflict =
             condition(condition_type::CONFLICT, ConditionStatus::True, ReconcileReason::ManagedElsewhere, message, now);
-        let status = json!({ "conditions": [held] });
+        let status = json!({ "conditions": [conflict] });
         self.apply(&R::KIND, object.meta(), None, &self.conflict_manager(), &status).await.map(drop)
     }
 
-    /// Forgets an object that is gone.
+    /// Forgets a deleted object.
     pub fn forget(&self, key: &Key) {
         self.writer.forget(key);
-        self.vain.forget(key);
+        self.no_op_writes.forget(key);
     }
 
-    /// Measures no more of an object that is not ours.
-    pub fn disown(&self, meta: &Meta) {
+    /// Removes the metric of an object that this install does not manage.
+    pub fn stop_reporting(&self, meta: &Meta) {
         stalled::forget(self.controller, &meta.key);
     }
 
-    /// Takes back a Conflict of ours, once the object is ours. Returns the version that the object is at.
+    /// Removes this manager's condition Conflict once it manages the object. Returns the version of the object.
     async fn release_conflict<R: Resource>(&self, meta: &Meta, before: &Contract) -> Result<u64, Error> {
-        // Another manager's word is its own to take back; to take back nothing would be a write that changes nothing,
-        // whose answer names a version that somebody else wrote.
-        if before.condition(condition_type::CONFLICT).is_none_or(|c| !c.message.contains(&self.stands_back())) {
-            return Ok(meta.version);
+        // The condition of another manager stays. Without a condition of its own, the write would change nothing, and the
+        // response would have the version of another client's write.
+        if before.condition(condition_type::CONFLICT).is_none_or(|c| !c.message.contains(&self.conflict_marker())) {
+            return Ok(meta.resource_version);
         }
         let manager = self.conflict_manager();
-        let now = self.apply(&R::KIND, meta, Some(meta.version), &manager, &json!({})).await?;
-        Ok(now.unwrap_or(meta.version))
+        let now = self.apply(&R::KIND, meta, Some(meta.resource_version), &manager, &json!({})).await?;
+        Ok(now.unwrap_or(meta.resource_version))
     }
 
-    /// The words by which this manager's Conflict is known.
+    /// The part of a message that identifies this manager's condition Conflict, also one of an earlier version.
     #[must_use]
-    pub fn stands_back(&self) -> String {
-        format!("{} stands back", self.managed_by)
+    pub fn conflict_marker(&self) -> String {
+        format!(", and {} ", self.managed_by)
     }
 
     fn conflict_manager(&self) -> String {
         format!("{}/{}", self.managed_by, self.writer.manager())
     }
 
-    /// Applies a status, if need be only to the version of the object that it was judged by: what is latched in a status is
-    /// not taken back by a pass that has not seen it. What the kind's CRD is known to lack is left out; returns the object's
-    /// version, or nothing if the object is gone or the CRD lets no status be written.
+    /// Applies a status, optionally only to the version of the object that was observed: a reconcile that has not observed a
+    /// latched decision must not remove it. Fields that the CRD does not have are left out. Returns the version of the object, or
+    /// `None` if the object was deleted or the CRD has no subresource status.
     async fn apply(
         &self,
-        kind: &Kind,
+        kind: &ResourceKind,
         meta: &Meta,
         version: Option<u64>,
         manager: &str,
@@ -161,23 +168,23 @@ impl StatusWriter {
             body["metadata"]["resourceVersion"] = json!(version.to_string());
         }
         let health = self.writer.health(kind);
-        let crd = health.map(Health::crd).unwrap_or_default();
-        if let Some(lacks) = crd.lacking() {
-            hold(&mut body, lacks);
+        let crd = health.map(KindHealth::crd).unwrap_or_default();
+        if let Some(mismatches) = crd.mismatches() {
+            retain_known_fields(&mut body, mismatches);
         }
         let path = format!("{}/status", kind.path_of(key));
         match self.writer.send(&path, manager, true, &body).await {
             Ok(answer) => {
-                self.writer.wrote(key, *kind, key, At::Version(answer.metadata.version));
-                Ok(Some(answer.metadata.version))
+                self.writer.wrote(key, *kind, key, ResourceVersion::Exact(answer.metadata.resource_version));
+                Ok(Some(answer.metadata.resource_version))
             }
             Err(error) if error.reason() == ReconcileReason::NotFound || error.is_undeclared_field() => {
-                // That there is no such subresource is answered as if there were no such object.
+                // Without the subresource, the response is the same as without the object.
                 if let Some(health) = health.filter(|_| !meta.deleting) {
-                    health.refused();
+                    health.status_rejected();
                 }
-                let is_told = error.reason() == ReconcileReason::NotFound || crd.lacking().is_some();
-                if is_told { Ok(None) } else { Err(error) }
+                let is_reported = error.reason() == ReconcileReason::NotFound || crd.mismatches().is_some();
+                if is_reported { Ok(None) } else { Err(error) }
             }
             Err(error) => Err(error),
         }

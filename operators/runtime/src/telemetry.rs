@@ -1,8 +1,8 @@
-//! Logs on stderr, and traces by OTLP where the environment asks for them.
+//! Logs on stderr, and traces with OTLP if the environment enables them.
 //!
-//! Without `OTEL_EXPORTER_OTLP_ENDPOINT` (or `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`) there is no exporter and no thread.
-//! With it, spans of this crate (reconciles, requests to Kubernetes) and of the operators go out in batches by gRPC. A
-//! collector that is down costs one log line when that starts and one when it ends, and never holds anything up.
+//! Without `OTEL_EXPORTER_OTLP_ENDPOINT` (or `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`) there is no exporter and no thread. With it,
+//! spans of this crate (reconciles, requests to Kubernetes) and of the operators are sent in batches with gRPC. A collector that
+//! cannot be reached causes one log line at the beginning and one at the end, and never delays anything.
 
 use std::fmt;
 use std::io::IsTerminal;
@@ -21,23 +21,23 @@ use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
 
-/// How long flushing traces may hold up the end of the process.
+/// How long the flush of traces may delay the end of the process.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// The library warns with the whole answer when one does not decode, and an answer may be a Secret. What fails is
-/// reported by whoever asked. Nothing in a filter overrides this.
-const UNSPOKEN: &str = "kube_client::client=error";
-/// The library warns at every try of a watch that fails; the watch itself says so once, and what to do. A filter that names
-/// it has it speak.
-const TOLD_ONCE: &str = "kube_runtime::watcher=off";
+/// The library logs the complete response if it does not decode, and a response may be a Secret. The caller reports the failure.
+/// No filter overrides this.
+const NO_RESPONSES: &str = "kube_client::client=error";
+/// The library logs every attempt of a failing watch; our watch reports it once, with what to do. A filter with this target
+/// enables it.
+const NO_WATCH_ATTEMPTS: &str = "kube_runtime::watcher=off";
 
-/// How log lines look.
+/// The format of log lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LogFormat {
-    /// For people.
+    /// Text for users.
     #[default]
     Text,
-    /// One JSON object a line, fields at its top level.
+    /// One JSON object per line, with the fields at its top level.
     Json,
 }
 
@@ -62,7 +62,7 @@ impl FromStr for LogFormat {
     }
 }
 
-/// Why there are no logs.
+/// Why logging could not be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum TelemetryError {
     /// The filter does not parse.
@@ -73,23 +73,23 @@ pub enum TelemetryError {
     Twice(#[from] TryInitError),
 }
 
-/// Keeps the exporter, if there is one, until [`Telemetry::shutdown`].
+/// Holds the exporter, if there is one, until [`Telemetry::shutdown`].
 #[must_use = "spans are flushed by shutdown only"]
 pub struct Telemetry {
     traces: Option<SdkTracerProvider>,
 }
 
-/// Sets up logging, and tracing where the environment asks for it. `filter` is as `tracing-subscriber` reads it: a level
-/// (`info`), or directives (`info,runtime=debug`). `service_name` is what traces say unless `OTEL_SERVICE_NAME` does. An
-/// exporter that cannot be set up is a warning, not an error: an operator works without one. Call inside the runtime.
+/// Sets up logging, and tracing if the environment enables it. `filter` has the syntax of `tracing-subscriber`: a level (`info`),
+/// or directives (`info,runtime=debug`). `service_name` is the service of traces unless `OTEL_SERVICE_NAME` is set. An exporter
+/// that cannot be set up is a warning, not an error: an operator works without one. Must be called in the tokio runtime.
 ///
 /// # Errors
-/// When `filter` does not parse, or the process has a subscriber already.
+/// If `filter` does not parse, or the process has a subscriber already.
 pub fn init(format: LogFormat, filter: &str, service_name: &'static str) -> Result<Telemetry, TelemetryError> {
     let filter = parse_filter(filter).map_err(TelemetryError::Filter)?;
     let lines =
         tracing_subscriber::fmt::layer().with_ansi(std::io::stderr().is_terminal()).with_writer(std::io::stderr);
-    let (provider, trouble) = match provider(service_name) {
+    let (provider, error) = match provider(service_name) {
         Ok(provider) => (provider, None),
         Err(error) => (None, Some(error)),
     };
@@ -98,7 +98,7 @@ pub fn init(format: LogFormat, filter: &str, service_name: &'static str) -> Resu
         LogFormat::Text => registry.with(lines.with_filter(filter)).try_init()?,
         LogFormat::Json => registry.with(lines.json().flatten_event(true).with_filter(filter)).try_init()?,
     }
-    if let Some(error) = trouble {
+    if let Some(error) = error {
         tracing::warn!("no traces are exported: {error}");
     }
     Ok(Telemetry { traces: provider })
@@ -107,23 +107,24 @@ pub fn init(format: LogFormat, filter: &str, service_name: &'static str) -> Resu
 /// Reads a log filter.
 ///
 /// # Errors
-/// A sentence that says what is allowed.
+/// A message with what is allowed.
 pub fn parse_filter(filter: &str) -> Result<EnvFilter, String> {
     let allowed = "a log level is error, warn, info, debug, trace or off, or directives such as info,runtime=debug";
-    // The library would take an unknown word for the name of a crate, and log nothing else.
+    // The library would take an unknown level for the name of a crate, and log nothing else.
     let word = |directive: &&str| !directive.is_empty() && !directive.contains(['=', '[']);
     if let Some(unknown) =
         filter.split(',').map(str::trim).filter(word).find(|word| !LEVELS.contains(&&*word.to_lowercase()))
     {
         return Err(format!("{allowed}, not {unknown:?}"));
     }
-    EnvFilter::try_new(format!("{TOLD_ONCE},{filter},{UNSPOKEN}")).map_err(|error| format!("{allowed}: {error}"))
+    EnvFilter::try_new(format!("{NO_WATCH_ATTEMPTS},{filter},{NO_RESPONSES}"))
+        .map_err(|error| format!("{allowed}: {error}"))
 }
 
 const LEVELS: [&str; 6] = ["error", "warn", "info", "debug", "trace", "off"];
 
 impl Telemetry {
-    /// Sends the spans that are left; gives up after 3 s.
+    /// Sends the remaining spans; gives up after 3 s.
     pub async fn shutdown(self) {
         let Some(provider) = self.traces else { return };
         let flushed = tokio::task::spawn_blocking(move || provider.shutdown_with_timeout(FLUSH_TIMEOUT)).await;
@@ -145,7 +146,7 @@ fn provider(service_name: &'static str) -> Result<Option<SdkTracerProvider>, Exp
     if !set("OTEL_SERVICE_NAME") {
         resource = resource.with_service_name(service_name);
     }
-    let exporter = Quiet { exporter, failing: AtomicBool::new(false) };
+    let exporter = LoggingExporter { exporter, failing: AtomicBool::new(false) };
     Ok(Some(SdkTracerProvider::builder().with_resource(resource.build()).with_batch_exporter(exporter).build()))
 }
 
@@ -153,8 +154,8 @@ fn spans<S>(provider: &SdkTracerProvider) -> impl Layer<S> + use<S>
 where
     S: Subscriber + for<'span> LookupSpan<'span>,
 {
-    // Of what happens inside a span only warnings and errors go along; libraries' own spans do not go at all.
-    let wanted = |metadata: &Metadata<'_>| {
+    // Of the events in a span, only warnings and errors are sent; spans of libraries are not sent.
+    let selected = |metadata: &Metadata<'_>| {
         let ours = !["hyper", "h2", "tonic", "tower", "kube", "opentelemetry", "rustls"]
             .iter()
             .any(|library| metadata.target().starts_with(library));
@@ -165,17 +166,17 @@ where
         .with_location(false)
         .with_threads(false)
         .with_tracked_inactivity(false)
-        .with_filter(filter_fn(wanted).and(LevelFilter::DEBUG))
+        .with_filter(filter_fn(selected).and(LevelFilter::DEBUG))
 }
 
-/// An exporter that says once that it fails, and once that it works again.
+/// An exporter that logs once that it fails, and once that it works again.
 #[derive(Debug)]
-struct Quiet {
+struct LoggingExporter {
     exporter: SpanExporter,
     failing: AtomicBool,
 }
 
-impl opentelemetry_sdk::trace::SpanExporter for Quiet {
+impl opentelemetry_sdk::trace::SpanExporter for LoggingExporter {
     async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
         let result = self.exporter.export(batch).await;
         let failed = result.is_err();
@@ -210,7 +211,7 @@ mod tests {
         for filter in ["info", "debug,hyper=warn", "off", "runtime=trace"] {
             assert!(parse_filter(filter).is_ok(), "{filter}");
         }
-        assert!(parse_filter("kube_client::client=trace").unwrap().to_string().contains(UNSPOKEN));
+        assert!(parse_filter("kube_client::client=trace").unwrap().to_string().contains(NO_RESPONSES));
         assert!(parse_filter("runtime=loud").unwrap_err().contains("info,runtime=debug"));
     }
 

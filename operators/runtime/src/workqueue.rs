@@ -1,8 +1,8 @@
-//! The queue of one controller: first in, first out, each key once, never the same key twice at a time.
+//! The queue of one controller: first in, first out, each key once, and no key is processed twice at a time.
 //!
-//! It also knows the controller's own writes. The event of an own write is no news and queues nothing; and a key whose
-//! own writes have not all come back through the watch waits for them, so that no pass plans from before its own last
-//! write. The wait ends by the events themselves, or after [`CATCH_UP`] (a child that was relabelled never comes back).
+//! It also knows the controller's own writes. The event of an own write enqueues nothing, and a key whose own writes have not all
+//! arrived through the watch waits for them, so that no reconcile plans from a state before its own last write. The wait ends
+//! with the events, or after [`CACHE_CATCH_UP_TIMEOUT`] (a child that was relabeled has no event).
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,87 +16,88 @@ use crate::retry::Backoff;
 
 mod children;
 mod item;
-mod pass;
-mod spread;
-mod version;
+mod object_version;
+mod request;
+mod staggered;
 
-pub use item::{FIGHT, FIGHT_WRITES, Fight, SLOW_FIGHT, SLOW_FIGHT_REPAIRS};
-use item::{Item, Place};
-pub use pass::{ReconcileResult, Request, Trigger};
-pub use version::{At, Version};
+pub use item::{CONTENTION_WINDOW, CONTENTION_WRITES, Contention, SLOW_CONTENTION_REPAIRS, SLOW_CONTENTION_WINDOW};
+use item::{ItemState, QueueItem};
+pub use object_version::{ObjectVersion, ResourceVersion};
+pub use request::{ReconcileResult, Request, Trigger};
 
-/// How long a key waits for its own writes to come back.
-const CATCH_UP: Duration = Duration::from_secs(10);
+/// How long a key waits for the events of its own writes.
+const CACHE_CATCH_UP_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The queue of one controller.
 pub struct Queue {
-    inner: Mutex<Inner>,
+    inner: Mutex<QueueState>,
     wake: Notify,
     metrics: QueueMetrics,
 }
 
 #[derive(Default)]
-struct Inner {
+struct QueueState {
     ready: VecDeque<Key>,
     delayed: BTreeMap<(Instant, u64), Key>,
-    items: HashMap<Key, Item>,
+    items: HashMap<Key, QueueItem>,
     sequence: u64,
     swept: Option<Instant>,
     closed: bool,
 }
 
 impl Queue {
-    /// An empty queue whose metrics bear the controller's name.
+    /// An empty queue; its metrics have the name of the controller.
     #[must_use]
     pub fn new(controller: &'static str) -> Arc<Self> {
         Arc::new(Self { inner: Mutex::default(), wake: Notify::new(), metrics: QueueMetrics::new(controller) })
     }
 
-    /// Wants a pass over that key.
+    /// Enqueues a key.
     pub fn add(&self, key: &Key) {
         let mut inner = self.lock();
-        self.want(&mut inner, key, None);
+        self.enqueue(&mut inner, key, None);
     }
 
-    /// Takes note of an event; wants a pass over `key` if it is news. The event of the object
-    /// itself names its `generation`: a new one ends the delays of earlier failures.
-    pub fn observe(&self, key: &Key, seen: Version, generation: Option<i64>, news: Trigger) {
+    /// Records an event, and enqueues `key` if the trigger says so. An event of the object itself has its `generation`: a new one
+    /// resets the backoff.
+    pub fn observe(&self, key: &Key, seen: ObjectVersion, generation: Option<i64>, trigger: Trigger) {
         let mut inner = self.lock();
         let Some(item) = inner.items.get_mut(key) else {
-            if news != Trigger::None {
-                self.want(&mut inner, key, Some(seen));
+            if trigger != Trigger::None {
+                self.enqueue(&mut inner, key, Some(seen));
             }
             return;
         };
-        let gone = seen.at == At::Gone;
-        if generation.is_some_and(|generation| gone || generation != item.generation) {
+        let is_deleted = seen.version == ResourceVersion::Deleted;
+        if generation.is_some_and(|generation| is_deleted || generation != item.generation) {
             item.backoff = None;
-            (item.child_writes, item.fight) = (None, None);
+            (item.child_writes, item.contention) = (None, None);
         }
         let own = item.writes.contains(&seen);
         item.writes.retain(|write| !seen.covers(write));
         let caught_up = item.writes.is_empty();
-        if let (Place::CatchingUp(at, n), true) = (item.place, caught_up) {
-            item.place = Place::Idle;
+        if let (ItemState::WaitingForCache(at, n), true) = (item.state, caught_up) {
+            item.state = ItemState::Idle;
             inner.delayed.remove(&(at, n));
             self.make_ready(&mut inner, key);
         }
-        match news {
-            Trigger::UnlessOwn if !own => self.want(&mut inner, key, Some(seen)),
-            Trigger::Always => self.want(&mut inner, key, None),
+        match trigger {
+            Trigger::UnlessOwn if !own => self.enqueue(&mut inner, key, Some(seen)),
+            Trigger::Always => self.enqueue(&mut inner, key, None),
             _ => {}
         }
         inner.forget_if_idle(key);
     }
 
-    /// Takes note of a write that the pass over `key` has just made. `held` is the version that the store holds.
-    pub fn wrote(&self, key: &Key, written: Version, held: u64) {
+    /// Records a write of the reconcile of `key`. `held` is the version in the store.
+    pub fn wrote(&self, key: &Key, written: ObjectVersion, held: u64) {
         let mut inner = self.lock();
         let Some(item) = inner.items.get_mut(key) else { return };
-        let news = item.news.len();
-        item.news.retain(|event| event.as_ref() != Some(&written));
-        let came_back_first = item.news.len() < news || matches!(written.at, At::Version(v) if held >= v);
-        if !came_back_first {
+        let pending = item.pending_events.len();
+        item.pending_events.retain(|event| event.as_ref() != Some(&written));
+        let event_came_first =
+            item.pending_events.len() < pending || matches!(written.version, ResourceVersion::Exact(v) if held >= v);
+        if !event_came_first {
             item.writes.retain(|write| !write.is_of(&written));
             item.writes.push(written);
         }
@@ -109,13 +110,13 @@ impl Queue {
             let pause = {
                 let mut inner = self.lock();
                 if inner.closed {
-                    // Every worker has to hear of it.
+                    // Wakes the next worker, too.
                     self.wake.notify_one();
                     return None;
                 }
                 self.promote(&mut inner, Instant::now());
-                if let Some(work) = self.take(&mut inner) {
-                    return Some(work);
+                if let Some(request) = self.take(&mut inner) {
+                    return Some(request);
                 }
                 inner.delayed.keys().next().map(|(at, _)| at.saturating_duration_since(Instant::now()))
             };
@@ -126,15 +127,15 @@ impl Queue {
         }
     }
 
-    /// Ends the pass over `key`.
+    /// Records the end of the reconcile of `key`.
     pub fn done(&self, key: &Key, generation: i64, outcome: &ReconcileResult) {
         let mut inner = self.lock();
         let Some(item) = inner.items.get_mut(key) else { return };
-        if let Place::Processing(since) = item.place {
+        if let ItemState::Processing(since) = item.state {
             self.metrics.worked(since.elapsed());
         }
-        item.place = Place::Idle;
-        let news = std::mem::take(&mut item.news);
+        item.state = ItemState::Idle;
+        let pending_events = std::mem::take(&mut item.pending_events);
         item.generation = generation;
         let delay = match outcome {
             ReconcileResult::Done => None,
@@ -149,10 +150,10 @@ impl Queue {
         if matches!(outcome, ReconcileResult::Done | ReconcileResult::RequeueAfter(_)) {
             item.backoff = None;
         }
-        if !news.is_empty() {
-            self.want(&mut inner, key, None);
+        if !pending_events.is_empty() {
+            self.enqueue(&mut inner, key, None);
         } else if let Some(delay) = delay {
-            inner.delay(key, Instant::now() + delay, Place::Delayed);
+            inner.delay(key, Instant::now() + delay, ItemState::Delayed);
             self.wake.notify_one();
         }
         inner.forget_if_idle(key);
@@ -165,64 +166,64 @@ impl Queue {
         self.wake.notify_one();
     }
 
-    /// How many keys are ready for a pass.
+    /// The number of keys that are ready.
     #[must_use]
     pub fn depth(&self) -> usize {
         self.lock().ready.len()
     }
 
-    fn want(&self, inner: &mut Inner, key: &Key, event: Option<Version>) {
+    fn enqueue(&self, inner: &mut QueueState, key: &Key, event: Option<ObjectVersion>) {
         let item = inner.items.entry(key.clone()).or_default();
-        match item.place {
-            Place::Processing(_) => item.news.push(event),
-            Place::Ready(_) | Place::CatchingUp(..) => {}
-            Place::Delayed(at, n) => {
+        match item.state {
+            ItemState::Processing(_) => item.pending_events.push(event),
+            ItemState::Ready(_) | ItemState::WaitingForCache(..) => {}
+            ItemState::Delayed(at, n) => {
                 inner.delayed.remove(&(at, n));
                 self.make_ready(inner, key);
             }
-            Place::Idle => self.make_ready(inner, key),
+            ItemState::Idle => self.make_ready(inner, key),
         }
     }
 
-    fn make_ready(&self, inner: &mut Inner, key: &Key) {
+    fn make_ready(&self, inner: &mut QueueState, key: &Key) {
         let Some(item) = inner.items.get_mut(key) else { return };
         if !item.writes.is_empty() {
-            inner.delay(key, Instant::now() + CATCH_UP, Place::CatchingUp);
+            inner.delay(key, Instant::now() + CACHE_CATCH_UP_TIMEOUT, ItemState::WaitingForCache);
             self.wake.notify_one();
             return;
         }
-        if let Some(rested) = item.fights_until(Instant::now()) {
-            inner.delay(key, rested, Place::Delayed);
+        if let Some(rests_until) = item.rests_until(Instant::now()) {
+            inner.delay(key, rests_until, ItemState::Delayed);
             self.wake.notify_one();
             return;
         }
-        item.place = Place::Ready(Instant::now());
+        item.state = ItemState::Ready(Instant::now());
         inner.ready.push_back(key.clone());
         self.metrics.added(inner.ready.len());
         self.wake.notify_one();
     }
 
-    /// Makes ready what has waited long enough.
-    fn promote(&self, inner: &mut Inner, now: Instant) {
+    /// Makes keys ready whose delay has elapsed.
+    fn promote(&self, inner: &mut QueueState, now: Instant) {
         while let Some(entry) = inner.delayed.first_entry().filter(|entry| entry.key().0 <= now) {
             let key = entry.remove();
             if let Some(item) = inner.items.get_mut(&key) {
-                if matches!(item.place, Place::CatchingUp(..)) {
+                if matches!(item.state, ItemState::WaitingForCache(..)) {
                     item.writes.clear();
                 }
-                item.place = Place::Idle;
+                item.state = ItemState::Idle;
             }
             self.make_ready(inner, &key);
         }
     }
 
-    fn take(&self, inner: &mut Inner) -> Option<Request> {
+    fn take(&self, inner: &mut QueueState) -> Option<Request> {
         let key = inner.ready.pop_front()?;
         let item = inner.items.get_mut(&key)?;
-        if let Place::Ready(since) = item.place {
+        if let ItemState::Ready(since) = item.state {
             self.metrics.taken(inner.ready.len(), since.elapsed());
         }
-        item.place = Place::Processing(Instant::now());
+        item.state = ItemState::Processing(Instant::now());
         let failures = item.backoff.as_ref().map_or(0, |(_, failures)| *failures);
         if !inner.ready.is_empty() {
             self.wake.notify_one();
@@ -230,28 +231,28 @@ impl Queue {
         Some(Request { key, failures })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    fn lock(&self) -> MutexGuard<'_, QueueState> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Inner {
-    fn delay(&mut self, key: &Key, at: Instant, place: fn(Instant, u64) -> Place) {
+impl QueueState {
+    fn delay(&mut self, key: &Key, at: Instant, state: fn(Instant, u64) -> ItemState) {
         self.sequence += 1;
         if let Some(item) = self.items.get_mut(key) {
-            item.place = place(at, self.sequence);
+            item.state = state(at, self.sequence);
             self.delayed.insert((at, self.sequence), key.clone());
         }
     }
 
-    /// Keeps nothing of a key about which there is nothing to remember.
+    /// Removes the item of a key that has nothing to remember.
     fn forget_if_idle(&mut self, key: &Key) {
         let now = Instant::now();
         if self.items.get(key).is_some_and(|item| item.is_idle(now)) {
             self.items.remove(key);
         }
-        // Those that were remembered for a while only, for the case of a fight.
-        if self.swept.is_none_or(|swept| now >= swept + FIGHT) {
+        // Also items that were remembered only to detect a contention.
+        if self.swept.is_none_or(|swept| now >= swept + CONTENTION_WINDOW) {
             self.swept = Some(now);
             self.items.retain(|_, item| !item.is_idle(now));
         }

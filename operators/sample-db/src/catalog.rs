@@ -1,5 +1,5 @@
-//! The catalog of releases: a ConfigMap in the manager's own namespace, read by name about once a minute while a database
-//! asks for it. Without one, what the program itself knows holds.
+//! The catalog of releases: a ConfigMap in the manager's own namespace, read by name about once a minute while a database depends
+//! on it. Without the ConfigMap, the releases that the program knows apply.
 
 use std::sync::Arc;
 
@@ -10,31 +10,31 @@ use runtime::plan::Key;
 use runtime::projections::ConfigMap;
 
 use crate::database::catalog::Catalog;
-use crate::queries::{ApiQueries, whole};
-use crate::remembered::Remembered;
+use crate::queries::{ApiQueries, get_object};
+use crate::ttl_cache::TtlCache;
 
-/// How long what was read is taken for true.
-const FRESH: SignedDuration = SignedDuration::from_secs(30);
+/// How long a catalog is used without another read.
+const CACHE_TTL: SignedDuration = SignedDuration::from_secs(30);
 
-type Read = Result<Arc<Catalog>, String>;
+type CatalogResult = Result<Arc<Catalog>, String>;
 
-/// The catalog as it was read last.
+/// The catalogs that were read last, by the key of their ConfigMap.
 #[derive(Clone, Default)]
-pub(crate) struct Catalogs(Remembered<Key, Read>);
+pub(crate) struct Catalogs(TtlCache<Key, CatalogResult>);
 
 impl Catalogs {
-    /// The releases that are available.
-    pub(crate) async fn read(&self, api: &impl ApiQueries, key: &Key, now: Timestamp) -> Read {
-        if let Some(read) = self.0.get(key, FRESH, now) {
+    /// Returns the releases that are available.
+    pub(crate) async fn read(&self, api: &impl ApiQueries, key: &Key, now: Timestamp) -> CatalogResult {
+        if let Some(read) = self.0.get(key, CACHE_TTL, now) {
             return read;
         }
-        let read = match whole::<v1::ConfigMap>(api, ConfigMap::KIND, key).await {
+        let read = match get_object::<v1::ConfigMap>(api, ConfigMap::KIND, key).await {
             Ok(None) => Ok(Arc::default()),
             Ok(Some(map)) => Catalog::parse(&map.data.unwrap_or_default()).map(Arc::new),
             Err(error) => Err(error.to_string()),
         };
         let read = read.map_err(|why| format!("the catalog, ConfigMap {key}, cannot be read: {why}"));
-        self.0.put(key.clone(), read.clone(), FRESH, now);
+        self.0.put(key.clone(), read.clone(), CACHE_TTL, now);
         read
     }
 }

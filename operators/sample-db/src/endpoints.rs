@@ -1,25 +1,25 @@
-//! Hosts and ports outside the cluster at which a database is found.
+//! Hosts and ports at which a database can be reached from outside the cluster.
 
-use api::sample_db::ServiceType;
+use api::sample_db::DatabaseServiceType;
 use k8s_openapi::api::core::v1;
 use runtime::cache::Projection;
 use runtime::projections::Service;
 
 use crate::operand::kinds::SampleDB;
 use crate::operand::names;
-use crate::queries::{ApiQueries, whole};
+use crate::queries::{ApiQueries, get_object};
 
-/// Where the Service is found, if it is published: a load balancer's host and port, or `:<port>` of any node.
+/// The addresses of the Service, if it is published: a load balancer's host and port, or `:<port>` of every node.
 pub(crate) async fn external(api: &impl ApiQueries, db: &SampleDB) -> Vec<String> {
-    if db.spec.service.type_ == ServiceType::ClusterIP || db.meta.deleting {
+    if db.spec.service.type_ == DatabaseServiceType::ClusterIP || db.meta.deleting {
         return Vec::new();
     }
     // An upgrade is observed several times a second, and changes no address.
     if db.status.upgrade.step.is_some() {
         return db.status.endpoints.external.clone();
     }
-    let key = db.meta.key.sibling(&names::read_write(db));
-    let Ok(Some(service)) = whole::<v1::Service>(api, Service::KIND, &key).await else {
+    let key = db.meta.key.sibling(&names::read_write_service(db));
+    let Ok(Some(service)) = get_object::<v1::Service>(api, Service::KIND, &key).await else {
         return db.status.endpoints.external.clone();
     };
     let balancers =

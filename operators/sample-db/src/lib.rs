@@ -1,16 +1,16 @@
-//! The operator of SampleDB: PostgreSQL databases that are deployed, initialised, backed up, verified, restored, upgraded,
-//! and saved once more before anything of them is deleted.
+//! The operators of SampleDB and SampleDBSnapshot: they deploy PostgreSQL databases, initialize, back up, verify, restore and
+//! upgrade them, and take a final snapshot before they delete one.
 //!
-//! The server is a StatefulSet of one, on a claim that the operator makes once and names; what PostgreSQL's own programs
-//! must do is done by the agent (`operators/agent`), in the pod's init steps and in Jobs. Claims, Secrets and snapshots
-//! have no owner: a foreground deletion takes away whatever has one before the last snapshot could be taken.
+//! The server is a StatefulSet with one replica, on a PVC that the operator creates and names. The agent (`operators/agent`) runs
+//! PostgreSQL's own programs, in init containers of the server's pod and in Jobs. PVCs, Secrets and snapshots have no owner
+//! reference: a foreground deletion would delete them before the final snapshot is taken.
 
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use kube::Client;
 use runtime::cache::{Cache, Store};
-use runtime::controller::Watches;
+use runtime::controller::WatchBuilder;
 use runtime::permissions::Permission;
 use runtime::{Error, Operator};
 
@@ -31,7 +31,7 @@ pub mod operand;
 pub(crate) mod password;
 mod postgres;
 mod queries;
-mod remembered;
+mod saslprep;
 mod secrets;
 mod server_pods;
 mod settings;
@@ -39,12 +39,13 @@ pub mod snapshot;
 mod sources;
 mod stores;
 mod trials;
+mod ttl_cache;
 
 pub use observe::{Memory, Observer};
 pub use operand::kinds::{SampleDB, SampleDBKind, Snapshot, SnapshotKind};
 pub use password::Password;
-pub use queries::{Access, ApiQueries, SECRET, ServerQueries};
-pub use secrets::REMADE;
+pub use queries::{ApiQueries, SECRET, ServerAccess, ServerQueries};
+pub use secrets::PASSWORD_REGENERATED_AT;
 pub use settings::Settings;
 pub use snapshot::SnapshotOperator;
 pub use stores::DatabaseStores;
@@ -80,7 +81,7 @@ pub const PERMISSIONS: &[Permission] = &[
     Permission { group: "", resources: &["pods"], verbs: &["get", "list", "watch", "create", "patch", "delete"] },
     // By name only: never listed, never watched.
     Permission { group: "", resources: &["secrets"], verbs: &["get", "create", "patch", "delete"] },
-    // Whether the namespace is going, in which no Job can be made; read while a database is deleted.
+    // Whether the namespace is terminating, so that no Job can be created in it; read while a database is deleted.
     Permission { group: "", resources: &["namespaces"], verbs: &["get"] },
 ];
 
@@ -120,7 +121,7 @@ impl SampleDBOperator {
         Observer { stores, memory, settings, api, servers, now: Timestamp::now() }
     }
 
-    async fn access(&self, db: &Arc<SampleDB>) -> Result<Access, Error> {
+    async fn access(&self, db: &Arc<SampleDB>) -> Result<ServerAccess, Error> {
         self.observer().access(db).await
     }
 }
@@ -135,13 +136,13 @@ impl Operator for SampleDBOperator {
         &self.stores.databases
     }
 
-    fn watch(&self, watches: &mut Watches) {
+    fn watch(&self, watches: &mut WatchBuilder) {
         self.stores.watch(watches);
     }
 
     async fn observe(&self, db: &Arc<SampleDB>) -> Result<Observed, Error> {
         let observed = self.observer().observe(db).await?;
-        metrics::tell(&observed);
+        metrics::report(&observed);
         Ok(observed)
     }
 
@@ -152,36 +153,36 @@ impl Operator for SampleDBOperator {
     async fn act(&self, db: &Arc<SampleDB>, act: DbAct) -> Result<(), Error> {
         let (secrets, client) = (&self.memory.secrets, &self.api.client);
         match act {
-            DbAct::MakeSecret(of) => secrets.make(client, db, of).await,
-            DbAct::RewriteSecret(of) => secrets.rewrite(client, db, of).await,
-            DbAct::DropSecret(of) => secrets.drop(client, db, of).await,
+            DbAct::CreateSecret(of) => secrets.create(client, db, of).await,
+            DbAct::UpdateSecret(of) => secrets.update(client, db, of).await,
+            DbAct::DeleteSecret(of) => secrets.delete(client, db, of).await,
             DbAct::SetPassword => self.servers.set_password(db, &self.access(db).await?).await,
             DbAct::SetParameters { set, reset } => {
                 self.servers.set_parameters(db, &self.access(db).await?, &set, &reset).await
             }
-            DbAct::LetIn => self.servers.let_in(db, &self.access(db).await?).await,
-            DbAct::ShutOut => self.servers.shut_out(db, &self.access(db).await?).await,
+            DbAct::AllowConnections => self.servers.allow_clients(db, &self.access(db).await?).await,
+            DbAct::BlockConnections => self.servers.block_clients(db, &self.access(db).await?).await,
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use runtime::cache::Entry;
+    use runtime::cache::CacheEntry;
     use serde_json::json;
 
     use super::SampleDB;
 
     /// An empty toleration has three bytes of JSON, and takes a hundred in memory.
     #[test]
-    fn a_spec_that_would_take_many_times_its_text_in_memory_is_not_kept() {
+    fn a_spec_that_takes_many_times_its_text_in_memory_is_not_cached() {
         let decoded = |tolerations: usize| {
             let object = json!({ "metadata": { "namespace": "n", "name": "shop", "uid": "u" },
                 "spec": { "tolerations": vec![json!({}); tolerations] } });
-            Entry::<SampleDB>::decode(&object.to_string()).unwrap()
+            CacheEntry::<SampleDB>::decode(&object.to_string()).unwrap()
         };
-        assert!(matches!(decoded(20_000), Entry::Object(_)));
-        let Entry::Broken(broken) = decoded(30_000) else { panic!("it is kept") };
+        assert!(matches!(decoded(20_000), CacheEntry::Object(_)));
+        let CacheEntry::Undecodable(broken) = decoded(30_000) else { panic!("it is cached") };
         assert!(broken.error.starts_with("spec.tolerations is too long: "), "{}", broken.error);
     }
 }

@@ -2,27 +2,27 @@
 
 use api::ReconcileReason;
 use kube::Client;
-use runtime::namespaces::Namespaces;
-use runtime::plan::{Create, DryRun, Key, Kind};
+use runtime::namespaces::NamespaceReader;
+use runtime::plan::{Create, DryRun, Key, ResourceKind};
 use runtime::{Error, pod_requests};
 use serde_json::Value;
 
 use crate::queries::ApiQueries;
 
-/// Requests by name; namespaces are read seldom.
+/// Requests by name. Namespaces are cached.
 pub(crate) struct LiveApi {
     pub(crate) client: Client,
-    namespaces: Namespaces,
+    namespaces: NamespaceReader,
 }
 
 impl LiveApi {
     pub(crate) fn new(client: Client) -> Self {
-        Self { namespaces: Namespaces::new(client.clone()), client }
+        Self { namespaces: NamespaceReader::new(client.clone()), client }
     }
 }
 
 impl ApiQueries for LiveApi {
-    async fn get(&self, kind: Kind, key: &Key) -> Result<Option<Value>, Error> {
+    async fn get(&self, kind: ResourceKind, key: &Key) -> Result<Option<Value>, Error> {
         let request = http::Request::get(kind.path_of(key)).body(Vec::new());
         let request = request.map_err(|error| Error::transient(ReconcileReason::Unsendable, error.to_string()))?;
         match self.client.request::<Value>(request).await {
@@ -40,7 +40,7 @@ impl ApiQueries for LiveApi {
         self.namespaces.assigns_uids(namespace).await
     }
 
-    async fn is_terminating(&self, namespace: &str, kind: Kind) -> bool {
-        self.namespaces.is_going(namespace, kind).await
+    async fn is_terminating(&self, namespace: &str, kind: ResourceKind) -> bool {
+        self.namespaces.is_terminating(namespace, kind).await
     }
 }

@@ -1,68 +1,68 @@
-//! What is measured of each database, out of what its status says.
+//! Metrics of each database, computed from its status.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use api::ConditionStatus;
-use api::sample_db::{Phase, SampleDBReason, SampleDBStatus, condition_type as domain};
+use api::sample_db::{SampleDBPhase, SampleDBReason, SampleDBStatus, condition_type as domain};
 use jiff::Timestamp;
-use runtime::metrics::objects::{Family, Of};
+use runtime::metrics::objects::{MetricFamily, ObjectMetrics};
 use runtime::plan::Key;
 
 use crate::database::{Observed, next_due, overdue_since};
 use crate::operand::names::{self, snapshot_claim};
-use crate::operand::snapshot_state::is_bad;
+use crate::operand::snapshot_state::has_failed;
 
-const fn gauge(name: &'static str, help: &'static str) -> Family {
-    Family { name, help, counter: false }
+const fn gauge(name: &'static str, help: &'static str) -> MetricFamily {
+    MetricFamily { name, help, counter: false }
 }
 
-const READY: Family = gauge("sampledb_ready", "1 if the database serves clients, else 0");
-const INFO: Family = gauge("sampledb_info", "PostgreSQL release that the database runs");
-const NEXT: Family =
+const READY: MetricFamily = gauge("sampledb_ready", "1 if the database serves clients, else 0");
+const INFO: MetricFamily = gauge("sampledb_info", "PostgreSQL release that the database runs");
+const NEXT: MetricFamily =
     gauge("sampledb_backup_next_timestamp_seconds", "Unix time at which the next scheduled snapshot is, or was, due");
-const LAST_SUCCESS: Family =
+const LAST_SUCCESS: MetricFamily =
     gauge("sampledb_backup_last_success_timestamp_seconds", "Unix time of the last usable snapshot");
-const LAST_VERIFIED: Family =
+const LAST_VERIFIED: MetricFamily =
     gauge("sampledb_backup_last_verified_timestamp_seconds", "Unix time at which a snapshot last passed verification");
-const OVERDUE: Family = gauge(
+const OVERDUE: MetricFamily = gauge(
     "sampledb_backup_overdue_since_timestamp_seconds",
     "While backups are overdue: Unix time of the newest verified snapshot, or of the database's initialization",
 );
-const VERIFIED: Family = gauge(
+const VERIFIED: MetricFamily = gauge(
     "sampledb_backup_verified",
     "1 if the last verification of a snapshot passed, 0 if it failed; absent before the first",
 );
-const DURATION: Family =
+const DURATION: MetricFamily =
     gauge("sampledb_backup_duration_seconds", "Duration of the last usable snapshot in seconds, without verification");
-const SIZE: Family = gauge("sampledb_backup_size_bytes", "Size of the last usable snapshot in bytes");
-const FAILURES: Family = Family {
+const SIZE: MetricFamily = gauge("sampledb_backup_size_bytes", "Size of the last usable snapshot in bytes");
+const FAILURES: MetricFamily = MetricFamily {
     name: "sampledb_backup_failures_total",
     help: "Total number of snapshots that failed or did not pass verification",
     counter: true,
 };
-const CONSECUTIVE: Family =
+const CONSECUTIVE: MetricFamily =
     gauge("sampledb_backup_consecutive_failures", "Number of snapshots that have failed since the last usable one");
-const FINAL: Family =
+const FINAL: MetricFamily =
     gauge("sampledb_final_snapshot_seconds", "Duration of the final snapshot in seconds, verification included");
-const UPGRADE: Family = gauge(
+const UPGRADE: MetricFamily = gauge(
     "sampledb_upgrade_state",
     "Upgrade state: 0 idle, 1 in progress, 2 rolling back, 3 failed and still requested",
 );
-const VOLUME: Family = gauge(
+const VOLUME: MetricFamily = gauge(
     "sampledb_volume_used_ratio",
     "Share of the data volume in use; 1 while the server does not start because it is full",
 );
-const SNAPSHOTS_VOLUME: Family = gauge(
+const SNAPSHOTS_VOLUME: MetricFamily = gauge(
     "sampledb_snapshots_volume_used_ratio",
     "Share of the snapshot volume in use when a snapshot was last taken or verified; absent before the first",
 );
-const TERMINATING: Family = gauge("sampledb_volume_terminating", "1 while the data PVC is terminating, else 0");
+const TERMINATING: MetricFamily = gauge("sampledb_volume_terminating", "1 while the data PVC is terminating, else 0");
 
-/// Tells of a database.
-pub(crate) fn tell(observed: &Observed) {
+/// Sets the metrics of a database.
+pub(crate) fn report(observed: &Observed) {
     let db = &*observed.db;
-    let of = Of { controller: names::CONTROLLER, key: &db.meta.key };
+    let of = ObjectMetrics { controller: names::CONTROLLER, key: &db.meta.key };
     for (family, value) in values(observed) {
         match value {
             Some(value) => of.set(family, None, value),
@@ -75,7 +75,7 @@ pub(crate) fn tell(observed: &Observed) {
     of.add(FAILURES, number(i64::try_from(new_failures(observed)).unwrap_or(i64::MAX)));
 }
 
-fn values(observed: &Observed) -> [(Family, Option<f64>); 14] {
+fn values(observed: &Observed) -> [(MetricFamily, Option<f64>); 14] {
     let status = &observed.db.status;
     let backup = &status.backup;
     let verified = status.contract.condition(domain::BACKUP_VERIFIED).map(|of| of.status);
@@ -98,10 +98,10 @@ fn values(observed: &Observed) -> [(Family, Option<f64>); 14] {
     ]
 }
 
-/// Until when failures have been counted, by database.
+/// The time until which failures have been counted, by database.
 static COUNTED: Mutex<BTreeMap<Key, Timestamp>> = Mutex::new(BTreeMap::new());
 
-/// Snapshots that have gone bad since the last look; since the status was written, at the first.
+/// The number of snapshots that have failed since the last reconcile; at the first one, since the status was written.
 fn new_failures(observed: &Observed) -> usize {
     let db = &*observed.db;
     let mut counted = COUNTED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -117,29 +117,30 @@ fn new_failures(observed: &Observed) -> usize {
 }
 
 fn failures(observed: &Observed) -> impl Iterator<Item = Timestamp> {
-    let bad = observed.own_snapshots().filter(|of| is_bad(&of.status));
+    let bad = observed.own_snapshots().filter(|of| has_failed(&of.status));
     bad.filter_map(|of| of.status.verification.at.or(of.status.started_at))
 }
 
 fn final_seconds(observed: &Observed) -> Option<f64> {
     let name = observed.db.status.deletion.final_snapshot.as_deref()?;
-    let last = observed.snapshots.iter().find(|of| *of.meta.key.name == *name)?;
-    let (begun, end) = last.status.started_at.zip(last.status.verification.at)?;
-    Some(number(end.duration_since(begun).as_secs()))
+    let snapshot = observed.snapshots.iter().find(|of| *of.meta.key.name == *name)?;
+    let (started, end) = snapshot.status.started_at.zip(snapshot.status.verification.at)?;
+    Some(number(end.duration_since(started).as_secs()))
 }
 
 fn upgrade(status: &SampleDBStatus) -> f64 {
     use api::sample_db::UpgradeResult::{Failed, RolledBack};
     match (status.phase, status.upgrade.step, status.upgrade.result) {
-        (Some(Phase::RollingBack), ..) => 2.0,
+        (Some(SampleDBPhase::RollingBack), ..) => 2.0,
         (_, Some(_), None) => 1.0,
-        // Whoever goes back to the release that runs asks for it no more.
+        // An administrator who sets the running release again no longer requests the upgrade.
         (.., Some(Failed | RolledBack)) if !status.contract.is_true(domain::UP_TO_DATE) => 3.0,
         _ => 0.0,
     }
 }
 
-/// As the server says while it can be asked. Once it has stopped since the volume is full, what it said last is too little.
+/// The share that the server reports while it can be queried. Once a full volume has stopped the server, its last report is too
+/// low.
 fn used(status: &SampleDBStatus) -> Option<f64> {
     let storage = status.contract.condition(domain::STORAGE_HEALTHY);
     if storage.is_some_and(|storage| storage.reason == SampleDBReason::VolumeFull) {
@@ -148,19 +149,19 @@ fn used(status: &SampleDBStatus) -> Option<f64> {
     ratio(status, status.storage.claim.as_deref()?)
 }
 
-/// How full the volume of a claim is.
+/// The share of a PVC's volume that is in use.
 fn ratio(status: &SampleDBStatus, claim: &str) -> Option<f64> {
     let volume = status.volumes.iter().find(|volume| volume.claim.as_deref() == Some(claim))?;
     volume.used_percent.map(|percent| f64::from(percent) / 100.0)
 }
 
-/// What a metric says of a database.
+/// The value of a metric for a database.
 #[cfg(test)]
 pub(crate) fn value(observed: &Observed, name: &str) -> Option<f64> {
     values(observed).into_iter().find(|(family, _)| family.name == name)?.1
 }
 
-/// Whether somebody has deleted the claim of data that there are.
+/// Whether the PVC with the database's data is terminating.
 fn is_terminating(observed: &Observed) -> bool {
     let status = &observed.db.status;
     let claim = status.storage.claim.as_deref().and_then(|name| observed.claim(name));
@@ -187,33 +188,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_volume_that_has_stopped_its_server_is_full() {
+    fn a_volume_that_has_stopped_its_server_counts_as_full() {
         let status = |reason: SampleDBReason| {
             let condition = json!({
                 "type": domain::STORAGE_HEALTHY, "status": "False", "reason": reason.as_str(), "message": "", "observedGeneration": 1,
                 "lastTransitionTime": "2026-01-01T00:00:00Z",
             });
             let volume = json!({ "claim": "data-shop-0", "usedPercent": 30 });
-            let told = json!({ "observedGeneration": 1, "storage": { "claim": "data-shop-0" }, "volumes": [volume], "conditions": [condition] });
-            serde_json::from_value::<SampleDBStatus>(told).unwrap()
+            let reported = json!({ "observedGeneration": 1, "storage": { "claim": "data-shop-0" }, "volumes": [volume], "conditions": [condition] });
+            serde_json::from_value::<SampleDBStatus>(reported).unwrap()
         };
-        let told = [SampleDBReason::NearlyFull, SampleDBReason::VolumeFull]
+        let reported = [SampleDBReason::NearlyFull, SampleDBReason::VolumeFull]
             .map(|reason| used(&status(reason)).unwrap().to_string());
-        assert_eq!(told, ["0.3", "1"]);
+        assert_eq!(reported, ["0.3", "1"]);
     }
 
     #[test]
-    fn an_upgrade_that_failed_is_told_of_while_it_is_asked_for() {
+    fn a_failed_upgrade_is_reported_while_it_is_requested() {
         let up_to_date = |status: &str| {
             let condition = json!({
                 "type": domain::UP_TO_DATE, "status": status, "reason": "Any", "message": "", "observedGeneration": 1,
                 "lastTransitionTime": "2026-01-01T00:00:00Z",
             });
-            let told =
+            let reported =
                 json!({ "observedGeneration": 1, "upgrade": { "result": "RolledBack" }, "conditions": [condition] });
-            serde_json::from_value::<SampleDBStatus>(told).unwrap()
+            serde_json::from_value::<SampleDBStatus>(reported).unwrap()
         };
-        let told = ["False", "True"].map(|it| upgrade(&up_to_date(it)).to_string());
-        assert_eq!(told, ["3", "0"]);
+        let reported = ["False", "True"].map(|it| upgrade(&up_to_date(it)).to_string());
+        assert_eq!(reported, ["3", "0"]);
     }
 }

@@ -1,30 +1,31 @@
-//! Pure: what a pod has mounted, told for tests of all kinds of pods.
+//! Pure, for tests of all kinds of pods: the volumes that each container mounts.
 
 use serde_json::{Value, json};
 
-/// What each container of a pod's spec stands beside: those of its volumes that do not only hold the agent, sockets and what is
-/// temporary, with a word on those that it can only read.
+/// For each container of a pod's spec, the volumes that it mounts, except those for the agent, sockets and temporary files; ` to
+/// read` marks a read-only mount.
 ///
-/// No pod has a token: what runs in it, be it of a user's, has no business with the API server. And each asks for some of its node.
+/// Also asserts that the pod has no token, since nothing that runs in it, such as code of a user, may use the API server, and
+/// that each container requests resources.
 pub(crate) fn mounted(spec: &Value) -> Vec<String> {
     assert_eq!(spec["automountServiceAccountToken"], false, "{spec}");
     assert!(spec["serviceAccountName"].is_null(), "{spec}");
     let volumes = list(&spec["volumes"]);
     assert!(volumes.iter().all(|volume| volume["projected"].is_null()), "{volumes:?}");
     let containers = list(&spec["initContainers"]).iter().chain(list(&spec["containers"]));
-    containers.map(|container| format!("{}:{}", text(&container["name"]), beside(container))).collect()
+    containers.map(|container| format!("{}:{}", text(&container["name"]), volumes_of(container))).collect()
 }
 
-fn beside(container: &Value) -> String {
-    // What asks for nothing is evicted first.
+fn volumes_of(container: &Value) -> String {
+    // Pods without requests are evicted first.
     assert_eq!(container["resources"]["requests"], json!({ "cpu": "50m", "memory": "128Mi" }), "{container}");
     assert_eq!(container["securityContext"]["readOnlyRootFilesystem"], true, "{container}");
     let own = |mount: &&Value| !["agent", "run", "tmp"].contains(&text(&mount["name"]));
-    let word = |mount: &Value| {
+    let volume = |mount: &Value| {
         let to_read = if mount["readOnly"] == true { " to read" } else { "" };
         format!(" {}{to_read}", text(&mount["name"]))
     };
-    list(&container["volumeMounts"]).iter().filter(own).map(word).collect::<Vec<_>>().join(",")
+    list(&container["volumeMounts"]).iter().filter(own).map(volume).collect::<Vec<_>>().join(",")
 }
 
 fn list(value: &Value) -> &[Value] {

@@ -1,22 +1,23 @@
-//! Reads claims by name that the watch does not show; seldom, as long as there is none of the database's own.
+//! Reads PVCs by name if the watch does not show them, because their labels were edited. That no such PVC exists is remembered
+//! for a while.
 
 use jiff::{SignedDuration, Timestamp};
 use runtime::Error;
 use runtime::plan::Key;
 
 use crate::database::{Observed, unwatched};
-use crate::queries::{ApiQueries, live};
-use crate::remembered::Remembered;
+use crate::queries::{ApiQueries, get_projection};
+use crate::ttl_cache::TtlCache;
 
-/// For how long it is taken for true that there is no claim of the database's own.
-const FRESH: SignedDuration = SignedDuration::from_secs(5);
+/// How long it is remembered that the database has no such PVC.
+const ABSENT_TTL: SignedDuration = SignedDuration::from_secs(5);
 
-/// Which claims do not exist.
+/// The PVCs that do not exist.
 #[derive(Clone, Default)]
-pub(crate) struct NamedClaims(Remembered<Key, ()>);
+pub(crate) struct NamedClaims(TtlCache<Key, ()>);
 
 impl NamedClaims {
-    /// Takes in claims whose labels were edited.
+    /// Adds PVCs whose labels were edited.
     ///
     /// # Errors
     /// If one cannot be read: it may exist.
@@ -26,18 +27,18 @@ impl NamedClaims {
         observed: &mut Observed,
         now: Timestamp,
     ) -> Result<(), Error> {
-        for name in unwatched::unseen(observed) {
+        for name in unwatched::unwatched_claims(observed) {
             let key = observed.db.meta.key.sibling(&name);
-            // What becomes of a database that is deleted depends on whether there are data.
-            if self.0.get(&key, FRESH, now).is_some() && !observed.db.meta.deleting {
+            // What happens to a database that is deleted depends on whether its data exists.
+            if self.0.get(&key, ABSENT_TTL, now).is_some() && !observed.db.meta.deleting {
                 continue;
             }
-            if let Some(claim) = live(api, &key).await? {
-                unwatched::take_in(observed, claim);
+            if let Some(claim) = get_projection(api, &key).await? {
+                unwatched::merge(observed, claim);
             }
-            // The operator labels one of its own in the same reconcile, so that it is watched from then on.
+            // The operator restores the labels of its own PVC in the same reconcile, so the watch shows it from then on.
             if observed.claim(&name).is_none() {
-                self.0.put(key, (), FRESH, now);
+                self.0.put(key, (), ABSENT_TTL, now);
             }
         }
         Ok(())

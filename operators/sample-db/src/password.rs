@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-/// A password: it is never shown.
+/// A password. It has no `Debug` or `Display`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Password(pub(crate) Arc<str>);
 
 impl Password {
-    /// What it is.
+    /// The password itself.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.0

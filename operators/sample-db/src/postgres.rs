@@ -1,6 +1,6 @@
-//! The server over a connection, as its superuser: what it says of itself, and what is changed without a restart.
+//! PostgreSQL servers over connections as their superuser: queries about themselves, and changes without a restart.
 //!
-//! One short connection at a time for each database, with deadlines; about once a minute while all is well.
+//! Each database has at most one short connection at a time, with deadlines; about one a minute while nothing changes.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -12,170 +12,174 @@ use jiff::Timestamp;
 use runtime::Error;
 use runtime::plan::Key;
 
-use crate::database::{Asked, Login, is_young, pause, wanted};
-use crate::operand::database_state::shuts_out;
+use crate::database::{LoginCheck, ServerProbe, effective_parameters, is_step_recent, retry_delay};
+use crate::operand::database_state::blocks_clients;
 use crate::operand::kinds::SampleDB;
 use crate::operand::names;
 use crate::password::Password;
-use crate::queries::{Access, ServerQueries};
-use change::Leaving;
-use connect::{Address, Refused};
+use crate::queries::{ServerAccess, ServerQueries};
+use crate::saslprep::is_prepared_alike;
+use change::RemainingSessions;
+use connect::{ConnectError, ServerAddress};
 
-mod ask;
 mod change;
 mod connect;
+mod query;
 
-/// How long an answer is taken for true. With the pass that follows, an edit of a Secret is in force within 90 s.
-const FRESH: Duration = Duration::from_secs(20);
-/// How long an answer is while an upgrade opens and closes the door, and for some minutes at most.
-const UPGRADING: Duration = Duration::from_secs(2);
-/// After how long a password that was set, and is not taken all the same, is set again.
-const SET_AGAIN: Duration = Duration::from_secs(60);
-/// After how many looks in a row in which the application did not get in its rules are at fault: before, the server may have yet to read
-/// what has just been written.
-const LASTING: u32 = 3;
-/// How long it is taken for true that one that is not ready answers, or does not.
-const KNOCKED: Duration = Duration::from_secs(5);
+/// How long an answer is used without another query. Together with the next reconcile, an edit of a Secret takes effect within 90
+/// s.
+const ANSWER_TTL: Duration = Duration::from_secs(20);
+/// The same while an upgrade blocks and allows clients, for some minutes at most.
+const UPGRADE_ANSWER_TTL: Duration = Duration::from_secs(2);
+/// After how long a password that the server rejects although it was set is set again.
+const PASSWORD_RETRY_AFTER: Duration = Duration::from_secs(60);
+/// After how many queries in a row without a login of the application its rules are reported. Before, the server may not have
+/// read a new file yet.
+const FAILURES_BEFORE_REFUSED: u32 = 3;
+/// How long the result of a ping of a server that is not ready is used.
+const PING_TTL: Duration = Duration::from_secs(5);
 
-/// What is remembered of a server between two looks.
+/// What is known of a server between two reconciles.
 #[derive(Default)]
-struct Held {
-    /// Of which pod, Secrets and spec.
-    of: u64,
-    answer: Option<(Instant, Asked)>,
-    /// How many attempts in a row have not gone as they should.
+struct KnownServer {
+    /// A hash of the pod, the Secrets and the spec that the answer depends on.
+    inputs: u64,
+    answer: Option<(Instant, ServerProbe)>,
+    /// How many queries in a row were inconclusive.
     failures: u32,
-    /// Since when it does not answer.
-    silent: Option<Instant>,
-    /// When the note of a copy was last looked for.
-    noted: Option<Instant>,
-    /// When it was last knocked at, while it is not ready.
-    knocked: Option<Instant>,
-    /// When the application's password was set last, if nobody has come in with it since.
-    set: Option<Instant>,
-    /// The pod that has read its files again since this process runs.
+    /// Since when it has not answered.
+    silent_since: Option<Instant>,
+    /// When the record of a copy was last read.
+    copy_read_at: Option<Instant>,
+    /// When it was last pinged, while it is not ready.
+    pinged_at: Option<Instant>,
+    /// When the application's password was last set, if no login with it has succeeded since.
+    password_set_at: Option<Instant>,
+    /// The pod whose server has reloaded its files since this process started.
     reloaded: Option<String>,
-    /// How many times in a row its file said what the spec says no longer.
+    /// How many times in a row its file was older than the spec.
     stale: u32,
-    /// Who has yet to end since it was shut.
-    leaving: Option<Leaving>,
-    /// Parameters that it does not take, and why.
+    /// Sessions that have yet to end since clients were blocked.
+    remaining: Option<RemainingSessions>,
+    /// Parameters that it rejected, and why.
     refused: Option<RejectedParameters>,
 }
 
-/// Parameters that a pod's server rejected. Another pod is asked again: it may run another release.
+/// Parameters that a pod's server rejected. The server of another pod gets them again, since it may run another release.
 struct RejectedParameters {
-    /// Its pod's uid.
+    /// The pod's UID.
     pod: String,
     values: BTreeMap<String, String>,
     why: String,
 }
 
 impl RejectedParameters {
-    /// Whether it is of these parameters, and of the server that runs now.
-    fn holds(&self, db: &SampleDB, access: &Access) -> bool {
+    /// Whether the rejection is of the spec's parameters, by the server that runs now.
+    fn holds(&self, db: &SampleDB, access: &ServerAccess) -> bool {
         self.pod == access.pod && self.values == db.spec.engine.parameters
     }
 }
 
-/// All servers.
+/// What is known of all servers.
 #[derive(Default)]
 pub(crate) struct Servers {
-    held: Mutex<HashMap<Key, Held>>,
+    known: Mutex<HashMap<Key, KnownServer>>,
 }
 
 impl ServerQueries for Servers {
-    async fn ask(&self, db: &SampleDB, access: &Access) -> Asked {
-        let of = fingerprint(db, access);
-        let (fresh, reload, again) = {
+    async fn query(&self, db: &SampleDB, access: &ServerAccess) -> ServerProbe {
+        let inputs = fingerprint(db, access);
+        let (cached, reload, report_refusal) = {
             let mut all = self.lock();
-            let held = all.entry(db.meta.key.clone()).or_default();
-            if held.of != of {
-                (held.failures, held.silent) = (0, None);
+            let server = all.entry(db.meta.key.clone()).or_default();
+            if server.inputs != inputs {
+                (server.failures, server.silent_since) = (0, None);
             }
-            let lasts = |answer| lasts(db, answer, held.failures.max(held.stale));
-            let fresh = held.answer.as_ref().filter(|(at, answer)| held.of == of && at.elapsed() < lasts(answer));
-            // What was changed by a process that died, or brought by the kubelet, is read now.
-            let reload = held.reloaded.as_ref() != Some(&access.pod) || held.stale > 0;
-            (fresh.map(|(_, answer)| answer.clone()), reload, held.failures >= LASTING)
+            let ttl = |answer| ttl(db, answer, server.failures.max(server.stale));
+            let cached =
+                server.answer.as_ref().filter(|(at, answer)| server.inputs == inputs && at.elapsed() < ttl(answer));
+            // A reload reads what a process that died has changed, and what the kubelet has brought.
+            let reload = server.reloaded.as_ref() != Some(&access.pod) || server.stale > 0;
+            (cached.map(|(_, answer)| answer.clone()), reload, server.failures >= FAILURES_BEFORE_REFUSED)
         };
-        if let Some(answer) = fresh {
+        if let Some(answer) = cached {
             return answer;
         }
-        let address = Address::of(access);
-        let mut silent = false;
-        let mut asked = match ask::server(&address, db, access, reload, again).await {
-            Ok(answer) => Asked::Answered(Box::new(answer)),
-            Err(Refused::BadPassword) => Asked::BadPassword,
-            Err(Refused::Said(_, why)) => Asked::Failed(format!("it says: {why}")),
-            Err(Refused::Failed(why)) => {
-                self.is_silent(&db.meta.key);
-                silent = true;
-                Asked::Failed(why)
+        let address = ServerAddress::of(access);
+        let mut is_silent = false;
+        let mut probe = match query::server(&address, db, access, reload, report_refusal).await {
+            Ok(answer) => ServerProbe::Answered(Box::new(answer)),
+            Err(ConnectError::BadPassword) => ServerProbe::BadPassword,
+            Err(ConnectError::Server(_, why)) => ServerProbe::Failed(format!("the server says: {why}")),
+            Err(ConnectError::NoAnswer(why)) => {
+                self.mark_silent(&db.meta.key);
+                is_silent = true;
+                ServerProbe::Failed(why)
             }
         };
         let mut all = self.lock();
-        let held = all.entry(db.meta.key.clone()).or_default();
-        if let Asked::Answered(answer) = &mut asked {
-            held.reloaded = Some(access.pod.clone());
-            held.stale = if answer.parameters.stale.is_empty() { 0 } else { held.stale.saturating_add(1) };
-            let refused = held.refused.as_ref().filter(|refused| refused.holds(db, access));
+        let server = all.entry(db.meta.key.clone()).or_default();
+        if let ServerProbe::Answered(answer) = &mut probe {
+            server.reloaded = Some(access.pod.clone());
+            server.stale = if answer.parameters.stale.is_empty() { 0 } else { server.stale.saturating_add(1) };
+            let refused = server.refused.as_ref().filter(|refused| refused.holds(db, access));
             answer.parameters.refused = refused.map(|refused| refused.why.clone());
-            held.set = held.set.filter(|_| answer.login != Login::In);
-            // What was set a moment ago is not set again: something else keeps the application out.
-            if answer.login == Login::WrongPassword && held.set.is_some_and(|at| at.elapsed() < SET_AGAIN) {
-                answer.login = Login::Refused(
-                    "the password of the Secret was set, and the server does not take it all the same".to_owned(),
-                );
+            server.password_set_at = server.password_set_at.filter(|_| answer.login != LoginCheck::Ok);
+            // A password that was set a moment ago is not set again: something else blocks the application.
+            if answer.login == LoginCheck::BadPassword
+                && server.password_set_at.is_some_and(|at| at.elapsed() < PASSWORD_RETRY_AFTER)
+            {
+                answer.login =
+                    LoginCheck::Refused("the server rejects the password of the Secret although it was set".to_owned());
             }
         }
-        held.silent = held.silent.filter(|_| silent);
-        held.failures = if is_good(&asked) { 0 } else { held.failures.saturating_add(1) };
-        held.of = of;
-        held.answer = Some((Instant::now(), asked.clone()));
-        asked
+        server.silent_since = server.silent_since.filter(|_| is_silent);
+        server.failures = if is_conclusive(&probe) { 0 } else { server.failures.saturating_add(1) };
+        server.inputs = inputs;
+        server.answer = Some((Instant::now(), probe.clone()));
+        probe
     }
 
-    async fn knock(&self, db: &SampleDB, access: &Access) {
+    async fn ping(&self, db: &SampleDB, access: &ServerAccess) {
         let key = &db.meta.key;
-        if self.lock().get(key).and_then(|held| held.knocked).is_some_and(|at| at.elapsed() < KNOCKED) {
+        if self.lock().get(key).and_then(|server| server.pinged_at).is_some_and(|at| at.elapsed() < PING_TTL) {
             return;
         }
-        let answers = ask::knock(&Address::of(access), access).await;
+        let answers = query::ping(&ServerAddress::of(access), access).await;
         if !answers {
-            self.is_silent(key);
+            self.mark_silent(key);
         }
         let mut all = self.lock();
-        let held = all.entry(key.clone()).or_default();
-        held.knocked = Some(Instant::now());
+        let server = all.entry(key.clone()).or_default();
+        server.pinged_at = Some(Instant::now());
         if answers {
-            held.silent = None;
+            server.silent_since = None;
         }
     }
 
     fn silent_for(&self, key: &Key) -> Option<Duration> {
-        self.lock().get(key).and_then(|held| held.silent).map(|since| since.elapsed())
+        self.lock().get(key).and_then(|server| server.silent_since).map(|since| since.elapsed())
     }
 
-    fn is_away(&self, key: &Key) {
-        if let Some(held) = self.lock().get_mut(key) {
-            held.silent = None;
+    fn forget_silence(&self, key: &Key) {
+        if let Some(server) = self.lock().get_mut(key) {
+            server.silent_since = None;
         }
     }
 
-    async fn copied(&self, key: &Key, access: &Access, every: Duration) -> Option<PgUpgradeResult> {
+    async fn copy_result(&self, key: &Key, access: &ServerAccess, every: Duration) -> Option<PgUpgradeResult> {
         {
             let mut all = self.lock();
-            let held = all.entry(key.clone()).or_default();
-            if held.noted.is_some_and(|at| at.elapsed() < every) {
+            let server = all.entry(key.clone()).or_default();
+            if server.copy_read_at.is_some_and(|at| at.elapsed() < every) {
                 return None;
             }
-            held.noted = Some(Instant::now());
+            server.copy_read_at = Some(Instant::now());
         }
-        match ask::copied(&Address::of(access), access).await {
-            Ok(said) => said,
+        match query::copy_result(&ServerAddress::of(access), access).await {
+            Ok(result) => result,
             Err(refused) => {
-                tracing::debug!(?refused, "the new server was asked in vain for the note of a copy");
+                tracing::debug!(?refused, "the record of a copy cannot be read from the new server");
                 None
             }
         }
@@ -187,25 +191,25 @@ impl ServerQueries for Servers {
 }
 
 impl Servers {
-    /// Has the server take the application's password out of the Secret.
-    pub(crate) async fn set_password(&self, db: &SampleDB, access: &Access) -> Result<(), Error> {
-        self.ask_again(&db.meta.key);
-        let Some(app) = &access.app else { return Ok(()) };
-        change::password(&Address::of(access), access, names::database(db), app).await?;
-        self.lock().entry(db.meta.key.clone()).or_default().set = Some(Instant::now());
+    /// Sets the application's password of the Secret in the server, unless PostgreSQL's own clients could not log in with it.
+    pub(crate) async fn set_password(&self, db: &SampleDB, access: &ServerAccess) -> Result<(), Error> {
+        self.invalidate(&db.meta.key);
+        let Some(app) = access.app_password.as_ref().filter(|app| is_prepared_alike(app.text())) else { return Ok(()) };
+        change::password(&ServerAddress::of(access), access, names::database(db), app).await?;
+        self.lock().entry(db.meta.key.clone()).or_default().password_set_at = Some(Instant::now());
         Ok(())
     }
 
-    /// Has the server take parameters; one that it refuses is remembered until the spec has others, or another pod comes.
+    /// Sets and resets parameters. A rejection is remembered until the spec or the pod changes.
     pub(crate) async fn set_parameters(
         &self,
         db: &SampleDB,
-        access: &Access,
+        access: &ServerAccess,
         set: &[(String, String)],
         reset: &[String],
     ) -> Result<(), Error> {
-        self.ask_again(&db.meta.key);
-        match change::parameters(&Address::of(access), access, set, reset).await? {
+        self.invalidate(&db.meta.key);
+        match change::parameters(&ServerAddress::of(access), access, set, reset).await? {
             None => Ok(()),
             Some(why) => {
                 let values = db.spec.engine.parameters.clone();
@@ -216,63 +220,66 @@ impl Servers {
         }
     }
 
-    /// Lets writers in.
-    pub(crate) async fn let_in(&self, db: &SampleDB, access: &Access) -> Result<(), Error> {
-        self.ask_again(&db.meta.key);
-        change::let_in(&Address::of(access), access).await.map_err(Error::from)
+    /// Allows clients to connect.
+    pub(crate) async fn allow_clients(&self, db: &SampleDB, access: &ServerAccess) -> Result<(), Error> {
+        self.invalidate(&db.meta.key);
+        change::allow_clients(&ServerAddress::of(access), access).await.map_err(Error::from)
     }
 
-    /// Shuts out all but the superuser, and ends their sessions.
-    pub(crate) async fn shut_out(&self, db: &SampleDB, access: &Access) -> Result<(), Error> {
-        let (key, address) = (&db.meta.key, Address::of(access));
-        self.ask_again(key);
-        let before = self.lock().get_mut(key).and_then(|held| held.leaving.take());
-        let mut leaving = match before.filter(|leaving| leaving.pod == access.pod) {
-            Some(leaving) if change::refuses(&address).await => leaving,
-            _ => change::shut(&address, access).await?,
+    /// Blocks all clients but the superuser, and ends their sessions.
+    pub(crate) async fn block_clients(&self, db: &SampleDB, access: &ServerAccess) -> Result<(), Error> {
+        let (key, address) = (&db.meta.key, ServerAddress::of(access));
+        self.invalidate(key);
+        let before = self.lock().get_mut(key).and_then(|server| server.remaining.take());
+        let mut remaining = match before.filter(|remaining| remaining.pod == access.pod) {
+            Some(remaining) if change::is_blocking(&address).await => remaining,
+            _ => change::block_clients(&address, access).await?,
         };
-        let ended = change::end_others(&address, access, &mut leaving).await;
+        let ended = change::end_others(&address, access, &mut remaining).await;
         if ended.is_err() {
-            self.lock().entry(key.clone()).or_default().leaving = Some(leaving);
+            self.lock().entry(key.clone()).or_default().remaining = Some(remaining);
         }
         ended.map_err(Error::from)
     }
 
-    fn is_silent(&self, key: &Key) {
-        self.lock().entry(key.clone()).or_default().silent.get_or_insert_with(Instant::now);
+    fn mark_silent(&self, key: &Key) {
+        self.lock().entry(key.clone()).or_default().silent_since.get_or_insert_with(Instant::now);
     }
 
-    /// What it said is asked again.
-    fn ask_again(&self, key: &Key) {
-        if let Some(held) = self.lock().get_mut(key) {
-            held.answer = None;
+    /// Drops the known answer, so that the server is queried again.
+    fn invalidate(&self, key: &Key) {
+        if let Some(server) = self.lock().get_mut(key) {
+            server.answer = None;
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Held>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, HashMap<Key, KnownServer>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// What an answer depends on.
-fn fingerprint(db: &SampleDB, access: &Access) -> u64 {
+/// A hash of what an answer depends on.
+fn fingerprint(db: &SampleDB, access: &ServerAccess) -> u64 {
     let mut hasher = DefaultHasher::new();
-    (&access.pod, &access.ip, access.system.text(), access.app.as_ref().map(Password::text)).hash(&mut hasher);
-    (wanted(db), db.status.upgrade.step.map(|step| step as u8)).hash(&mut hasher);
+    (&access.pod, &access.ip, access.superuser_password.text(), access.app_password.as_ref().map(Password::text))
+        .hash(&mut hasher);
+    (effective_parameters(db), db.status.upgrade.step.map(|step| step as u8)).hash(&mut hasher);
     hasher.finish()
 }
 
-fn lasts(db: &SampleDB, answer: &Asked, again: u32) -> Duration {
+fn ttl(db: &SampleDB, answer: &ServerProbe, failures: u32) -> Duration {
     match answer {
-        _ if again > 0 => pause(again),
-        Asked::Answered(_) if shuts_out(db) && is_young(db, Timestamp::now()) => UPGRADING,
-        _ => FRESH,
+        _ if failures > 0 => retry_delay(failures),
+        ServerProbe::Answered(_) if blocks_clients(db) && is_step_recent(db, Timestamp::now()) => UPGRADE_ANSWER_TTL,
+        _ => ANSWER_TTL,
     }
 }
 
-/// Whether there is nothing that another attempt a moment later could tell otherwise.
-fn is_good(asked: &Asked) -> bool {
-    asked.answer().is_some_and(|answer| matches!(answer.login, Login::In | Login::Busy | Login::WrongPassword))
+/// Whether another query a moment later would give the same result.
+fn is_conclusive(probe: &ServerProbe) -> bool {
+    probe
+        .info()
+        .is_some_and(|answer| matches!(answer.login, LoginCheck::Ok | LoginCheck::Busy | LoginCheck::BadPassword))
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! Reads servers' pods by name that the watch does not show as such; seldom, as long as there is none to restore.
+//! Reads servers' pods by name if the watch does not show them, because their labels were edited. That no such pod exists is
+//! remembered for a while.
 
 use jiff::{SignedDuration, Timestamp};
 use runtime::Error;
@@ -7,22 +8,22 @@ use runtime::plan::Key;
 use runtime::projections::Pod;
 
 use crate::database::Observed;
-use crate::database::unlabeled::{self, Found};
+use crate::database::unlabeled::{self, NamedPod};
 use crate::queries::ApiQueries;
-use crate::remembered::Remembered;
+use crate::ttl_cache::TtlCache;
 
-/// For how long it is taken for true that there is no pod, or one of others.
-const FRESH: SignedDuration = SignedDuration::from_secs(5);
+/// How long it is remembered that there is no pod, or a foreign one.
+const ABSENT_TTL: SignedDuration = SignedDuration::from_secs(5);
 
 /// The name of a server's pod, and the uid of the pod of that name that the watch shows.
-type Of = (Key, Option<Box<str>>);
+type PodLookup = (Key, Option<Box<str>>);
 
-/// What was found under the names of servers' pods.
+/// What was found at the names of servers' pods.
 #[derive(Clone, Default)]
-pub(crate) struct ServerPods(Remembered<Of, Found>);
+pub(crate) struct ServerPods(TtlCache<PodLookup, NamedPod>);
 
 impl ServerPods {
-    /// Takes in servers' pods whose labels were edited.
+    /// Adds servers' pods whose labels were edited.
     ///
     /// # Errors
     /// If one cannot be read: it may exist.
@@ -32,24 +33,24 @@ impl ServerPods {
         observed: &mut Observed,
         now: Timestamp,
     ) -> Result<(), Error> {
-        for name in unlabeled::unseen(observed) {
+        for name in unlabeled::unwatched_pods(observed) {
             let watched = observed.pod_named(&name).map(|pod| pod.meta.uid.clone());
-            let of = (observed.db.meta.key.sibling(&name), watched);
-            // What is done with the data of a server that is deleted depends on whether it is there.
-            let known = self.0.get(&of, FRESH, now).filter(|_| !observed.db.meta.deleting);
+            let lookup = (observed.db.meta.key.sibling(&name), watched);
+            // What happens to the data of a database that is deleted depends on whether the pod exists.
+            let known = self.0.get(&lookup, ABSENT_TTL, now).filter(|_| !observed.db.meta.deleting);
             let found = match known {
                 Some(found) => found,
                 None => {
-                    let found = Found::of(&observed.db, api.get(Pod::KIND, &of.0).await?.as_ref());
-                    self.0.forget(|(key, _)| *key == of.0);
-                    // The operator labels one of its own in the same reconcile, so that it is watched from then on.
-                    if !matches!(found, Found::Own(_)) {
-                        self.0.put(of, found.clone(), FRESH, now);
+                    let found = NamedPod::of(&observed.db, api.get(Pod::KIND, &lookup.0).await?.as_ref());
+                    self.0.remove_matching(|(key, _)| *key == lookup.0);
+                    // The operator restores the labels of its own pod in the same reconcile, so the watch shows it from then on.
+                    if !matches!(found, NamedPod::Own(_)) {
+                        self.0.put(lookup, found.clone(), ABSENT_TTL, now);
                     }
                     found
                 }
             };
-            unlabeled::take_in(observed, name, found);
+            unlabeled::merge(observed, name, found);
         }
         Ok(())
     }

@@ -1,10 +1,10 @@
-//! What a manager sets for all databases.
+//! The settings of a manager for all databases.
 
 use std::sync::Arc;
 
 use runtime::plan::Key;
 
-/// What a manager says of all databases.
+/// The settings of a manager for all databases.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The image with the agent.

@@ -1,11 +1,12 @@
-//! The operator of SampleDBSnapshot: takes a backup by a Job, has another Job prove it, and removes its files when it goes.
+//! The operator of SampleDBSnapshot: takes a backup by a Job, verifies it by another Job, and removes its files when it is
+//! deleted.
 
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use kube::Client;
 use runtime::cache::{Cache, Store};
-use runtime::controller::Watches;
+use runtime::controller::WatchBuilder;
 use runtime::{Error, Operator};
 
 use crate::live_api::LiveApi;
@@ -57,7 +58,7 @@ impl Operator for SnapshotOperator {
         &self.stores.snapshots
     }
 
-    fn watch(&self, watches: &mut Watches) {
+    fn watch(&self, watches: &mut WatchBuilder) {
         self.stores.watch(watches);
     }
 

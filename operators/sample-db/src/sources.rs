@@ -1,7 +1,7 @@
-//! The SQL of the initial configuration: read by name, to tell whether it is there and whether it has changed. What is in
-//! it goes no further than a sum.
+//! The SQL of the initial configuration, read by name to find out whether it exists and has changed. Only its checksum leaves
+//! this module.
 
-use api::sample_db::{KeyRef, SqlSource};
+use api::sample_db::{SqlKeyRef, SqlSource};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use runtime::cache::Projection;
 use runtime::plan::Key;
@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use crate::database::InitSources;
 use crate::operand::kinds::SampleDB;
-use crate::queries::{ApiQueries, SECRET, whole};
+use crate::queries::{ApiQueries, SECRET, get_object};
 
 /// Reads all sources of a database.
 pub(crate) async fn read(api: &impl ApiQueries, db: &SampleDB) -> InitSources {
@@ -29,23 +29,24 @@ pub(crate) async fn read(api: &impl ApiQueries, db: &SampleDB) -> InitSources {
 }
 
 async fn content(api: &impl ApiQueries, db: &Key, source: &SqlSource) -> Result<Option<Vec<u8>>, Error> {
-    if let Some(KeyRef { name, key }) = &source.config_map_key_ref {
-        let found: Option<ConfigMap> = whole(api, projections::ConfigMap::KIND, &db.sibling(name)).await?;
+    if let Some(SqlKeyRef { name, key }) = &source.config_map_key_ref {
+        let found: Option<ConfigMap> = get_object(api, projections::ConfigMap::KIND, &db.sibling(name)).await?;
         let Some(map) = found else { return Ok(None) };
         let text = map.data.and_then(|mut data| data.remove(key)).map(String::into_bytes);
         return Ok(text.or_else(|| map.binary_data.and_then(|mut data| data.remove(key)).map(|bytes| bytes.0)));
     }
-    let Some(KeyRef { name, key }) = &source.secret_key_ref else { return Ok(Some(Vec::new())) };
-    let found: Option<Secret> = whole(api, SECRET, &db.sibling(name)).await?;
+    let Some(SqlKeyRef { name, key }) = &source.secret_key_ref else { return Ok(Some(Vec::new())) };
+    let found: Option<Secret> = get_object(api, SECRET, &db.sibling(name)).await?;
     Ok(found.and_then(|secret| secret.data).and_then(|mut data| data.remove(key)).map(|bytes| bytes.0))
 }
 
 fn missing(source: &SqlSource) -> String {
-    let of =
-        |kind: &str, of: &KeyRef| format!("the entry {} of the {kind} {} (init.sqlFrom) is missing", of.key, of.name);
+    let of = |kind: &str, of: &SqlKeyRef| {
+        format!("the entry {} of the {kind} {} (init.sqlFrom) is missing", of.key, of.name)
+    };
     match (&source.config_map_key_ref, &source.secret_key_ref) {
         (Some(map), _) => of("ConfigMap", map),
         (None, Some(secret)) => of("Secret", secret),
-        (None, None) => "an entry of init.sqlFrom says nothing".to_owned(),
+        (None, None) => "an entry of init.sqlFrom names neither a ConfigMap nor a Secret".to_owned(),
     }
 }

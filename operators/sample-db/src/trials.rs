@@ -1,5 +1,5 @@
-//! Asks the API server whether it would create the pod that is to replace a server's, before that one is deleted: seldom, as
-//! long as it would not.
+//! Dry runs of the pod that is to replace a server's pod, made before that pod is deleted. As long as the API server rejects the
+//! new pod, it is tried again less and less often.
 
 use jiff::{SignedDuration, Timestamp};
 use runtime::cache::Projection;
@@ -9,50 +9,52 @@ use runtime::projections::Pod;
 use serde_json::Value;
 
 use crate::queries::ApiQueries;
-use crate::remembered::Remembered;
+use crate::ttl_cache::TtlCache;
 
-/// After how long it is asked again about the same pod: at first, and at most.
-const FIRST: SignedDuration = SignedDuration::from_secs(15);
-const LONGEST: SignedDuration = SignedDuration::from_secs(60);
-/// After how long without being asked again an answer is forgotten.
-const FORGOTTEN: SignedDuration = SignedDuration::from_mins(10);
+/// The delay before the same pod is tried again, at first and at most.
+const FIRST_RETRY: SignedDuration = SignedDuration::from_secs(15);
+const MAX_RETRY: SignedDuration = SignedDuration::from_secs(60);
+/// How long the result for a pod is remembered after its last dry run.
+const ENTRY_TTL: SignedDuration = SignedDuration::from_mins(10);
 
-/// What the API server has said of pods, by the key of the pod that each is to replace.
+/// Results of dry runs, by the key of the pod that each new pod is to replace.
 #[derive(Clone, Default)]
-pub(crate) struct Trials(Remembered<Key, Answer>);
+pub(crate) struct Trials(TtlCache<Key, RememberedTrial>);
 
 #[derive(Clone)]
-struct Answer {
-    /// The pod that it was asked about.
-    of: Value,
-    said: DryRun,
+struct RememberedTrial {
+    /// The pod that was tried.
+    pod: Value,
+    result: DryRun,
     at: Timestamp,
-    /// How often in a row it has not accepted that pod.
-    times: u32,
+    /// How many times in a row the API server did not accept it.
+    rejections: u32,
 }
 
 impl Trials {
-    /// What the API server says of `trial`, which is to replace the pod `present`.
-    pub(crate) async fn ask(&self, api: &impl ApiQueries, trial: &Create, present: &Key, now: Timestamp) -> DryRun {
-        let known = self.0.get(present, FORGOTTEN, now).filter(|known| known.of == trial.body);
-        let times = match known {
-            Some(known) if now.duration_since(known.at) < pause(known.times) => return known.said,
-            known => known.map_or(0, |known| known.times),
+    /// Returns whether the API server would create `trial`, which is to replace the pod `present`.
+    pub(crate) async fn dry_run(&self, api: &impl ApiQueries, trial: &Create, present: &Key, now: Timestamp) -> DryRun {
+        let remembered = self.0.get(present, ENTRY_TTL, now).filter(|remembered| remembered.pod == trial.body);
+        let rejections = match remembered {
+            Some(remembered) if now.duration_since(remembered.at) < delay_after(remembered.rejections) => {
+                return remembered.result;
+            }
+            remembered => remembered.map_or(0, |remembered| remembered.rejections),
         };
-        let said = judge(api, api.dry_run(trial).await, present).await;
+        let result = allow_for_quota(api, api.dry_run(trial).await, present).await;
         self.0.remove(present);
-        if said != DryRun::Accepted {
-            let times = times.saturating_add(1);
-            let answer = Answer { of: trial.body.clone(), said: said.clone(), at: now, times };
-            self.0.put(present.clone(), answer, FORGOTTEN, now);
+        if result != DryRun::Accepted {
+            let rejections = rejections.saturating_add(1);
+            let trial = RememberedTrial { pod: trial.body.clone(), result: result.clone(), at: now, rejections };
+            self.0.put(present.clone(), trial, ENTRY_TTL, now);
         }
-        said
+        result
     }
 }
 
-/// A quota counts the present pod, too, which is gone by the time that the next one is created.
-async fn judge(api: &impl ApiQueries, said: DryRun, present: &Key) -> DryRun {
-    let DryRun::Rejected(why) = said else { return said };
+/// A quota also counts the present pod, which is deleted before the next one is created.
+async fn allow_for_quota(api: &impl ApiQueries, result: DryRun, present: &Key) -> DryRun {
+    let DryRun::Rejected(why) = result else { return result };
     if !quota::is_exceeded(&why) {
         return DryRun::Rejected(why);
     }
@@ -63,9 +65,9 @@ async fn judge(api: &impl ApiQueries, said: DryRun, present: &Key) -> DryRun {
     }
 }
 
-/// How long an answer lasts that was not that pod's acceptance for so many times in a row.
-fn pause(times: u32) -> SignedDuration {
-    (FIRST * (1 << times.saturating_sub(1).min(8))).min(LONGEST)
+/// How long a result is used if the API server has not accepted the pod so many times in a row.
+fn delay_after(rejections: u32) -> SignedDuration {
+    (FIRST_RETRY * (1 << rejections.saturating_sub(1).min(8))).min(MAX_RETRY)
 }
 
 #[cfg(test)]
@@ -85,8 +87,8 @@ mod tests {
 
     /// An API server that answers each creation with that code and message, has that pod, and counts requests.
     fn answering(code: u16, message: &str, present: Value) -> (LiveApi, Arc<AtomicUsize>) {
-        let (asked, message) = (Arc::new(AtomicUsize::new(0)), message.to_owned());
-        let count = asked.clone();
+        let (requests_counted, message) = (Arc::new(AtomicUsize::new(0)), message.to_owned());
+        let count = requests_counted.clone();
         let service = tower::service_fn(move |request: Request<Body>| {
             count.fetch_add(1, Ordering::SeqCst);
             let (code, answer) = match request.method() {
@@ -96,7 +98,7 @@ mod tests {
             let response = Response::builder().status(code).body(Body::from(answer.to_string().into_bytes()));
             std::future::ready(response)
         });
-        (LiveApi::new(Client::new(service, "n")), asked)
+        (LiveApi::new(Client::new(service, "n")), requests_counted)
     }
 
     fn trial(image: &str) -> (Create, Key) {
@@ -106,33 +108,33 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_pod_that_is_rejected_is_not_asked_about_at_every_pass_and_another_one_is_at_once() {
-        let (api, asked) = answering(403, "violates PodSecurity", json!({}));
+    async fn a_rejected_pod_is_not_tried_at_every_reconcile_and_another_one_is_tried_at_once() {
+        let (api, requests_counted) = answering(403, "violates PodSecurity", json!({}));
         let (trials, (pod, present)) = (Trials::default(), trial("one"));
         let rejected = DryRun::Rejected("violates PodSecurity".to_owned());
         let at = |seconds| Timestamp::UNIX_EPOCH + SignedDuration::from_secs(seconds);
         for (seconds, requests) in [(0, 1), (5, 1), (14, 1), (15, 2), (44, 2), (45, 3), (104, 3), (105, 4), (164, 4)] {
-            assert_eq!(trials.ask(&api, &pod, &present, at(seconds)).await, rejected);
-            assert_eq!(asked.load(Ordering::SeqCst), requests, "after {seconds} s");
+            assert_eq!(trials.dry_run(&api, &pod, &present, at(seconds)).await, rejected);
+            assert_eq!(requests_counted.load(Ordering::SeqCst), requests, "after {seconds} s");
         }
-        drop(trials.ask(&api, &trial("two").0, &present, at(164)).await);
-        assert_eq!(asked.load(Ordering::SeqCst), 5);
+        drop(trials.dry_run(&api, &trial("two").0, &present, at(164)).await);
+        assert_eq!(requests_counted.load(Ordering::SeqCst), 5);
     }
 
     #[tokio::test]
-    async fn a_quota_that_has_room_once_the_present_pod_is_gone_rejects_nothing() {
+    async fn a_quota_that_has_room_once_the_present_pod_is_deleted_rejects_nothing() {
         let (pod, present) = trial("one");
-        let (api, asked) = answering(403, FULL, json!({ "spec": { "containers": [] } }));
-        let ask = async |api: &LiveApi| Trials::default().ask(api, &pod, &present, Timestamp::UNIX_EPOCH).await;
-        assert_eq!(ask(&api).await, DryRun::Accepted);
-        assert_eq!(asked.load(Ordering::SeqCst), 2, "the present pod is read for that");
+        let (api, requests_counted) = answering(403, FULL, json!({ "spec": { "containers": [] } }));
+        let dry_run = async |api: &LiveApi| Trials::default().dry_run(api, &pod, &present, Timestamp::UNIX_EPOCH).await;
+        assert_eq!(dry_run(&api).await, DryRun::Accepted);
+        assert_eq!(requests_counted.load(Ordering::SeqCst), 2, "the present pod is read for that");
         let less = FULL.replace("used: pods=1", "used: pods=2");
-        assert_eq!(ask(&answering(403, &less, json!({})).0).await, DryRun::Rejected(less));
+        assert_eq!(dry_run(&answering(403, &less, json!({})).0).await, DryRun::Rejected(less));
     }
 
     #[test]
-    fn it_is_asked_less_often_the_longer_it_lasts() {
-        let seconds: Vec<i64> = [1, 2, 3, 99].map(|times| pause(times).as_secs()).into();
+    fn retries_become_less_frequent() {
+        let seconds: Vec<i64> = [1, 2, 3, 99].map(|rejections| delay_after(rejections).as_secs()).into();
         assert_eq!(seconds, [15, 30, 60, 60]);
     }
 }

@@ -1,6 +1,6 @@
 //! The kind, as the runtime reads it.
 
-use runtime::plan::Kind;
+use runtime::plan::ResourceKind;
 use runtime::projections::{Custom, CustomKind};
 
 /// The kind Sample.
@@ -8,7 +8,8 @@ use runtime::projections::{Custom, CustomKind};
 pub enum SampleKind {}
 
 impl CustomKind for SampleKind {
-    const KIND: Kind = Kind { group: api::GROUP, version: "v1alpha1", kind: "Sample", plural: "samples" };
+    const KIND: ResourceKind =
+        ResourceKind { group: api::GROUP, version: "v1alpha1", kind: "Sample", plural: "samples" };
     type Spec = api::sample::SampleFields;
     type Status = api::sample::SampleStatus;
 
@@ -18,5 +19,5 @@ impl CustomKind for SampleKind {
     }
 }
 
-/// A Sample as the planner sees it.
+/// A Sample as a projection.
 pub type Sample = Custom<SampleKind>;

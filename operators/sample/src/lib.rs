@@ -1,13 +1,13 @@
 //! The operator of Sample: keeps a ConfigMap of the Sample's name that holds its `testString`.
 //!
-//! It is the shortest complete operator there is, and the template that docs/add-an-operator.md walks through.
+//! It is the shortest complete operator of this project, and the template that docs/add-an-operator.md explains.
 
 use std::convert::Infallible;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use runtime::cache::{Cache, Store};
-use runtime::controller::Watches;
+use runtime::controller::WatchBuilder;
 use runtime::permissions::Permission;
 use runtime::plan::Plan;
 use runtime::projections::ConfigMap;
@@ -19,13 +19,13 @@ pub mod plan;
 pub use kind::{Sample, SampleKind};
 use plan::Observed;
 
-/// What the controller may do in each watched namespace.
+/// The permissions of the controller in each watched namespace.
 pub const PERMISSIONS: &[Permission] = &[
     Permission { group: api::GROUP, resources: &["samples"], verbs: &["get", "list", "watch"] },
     Permission { group: api::GROUP, resources: &["samples/status"], verbs: &["patch"] },
-    // Owner references that block deletion need it where OwnerReferencesPermissionEnforcement is on (OpenShift).
+    // For owner references that block deletion, if the plugin OwnerReferencesPermissionEnforcement is enabled (OpenShift).
     Permission { group: api::GROUP, resources: &["samples/finalizers"], verbs: &["update"] },
-    // That same plugin requires `delete` from a client that adopts an orphan, and an immutable ConfigMap has to be replaced.
+    // The same plugin requires `delete` from a client that adopts an orphan, and the operator replaces an immutable ConfigMap.
     Permission { group: "", resources: &["configmaps"], verbs: &["get", "list", "watch", "create", "patch", "delete"] },
 ];
 
@@ -41,7 +41,7 @@ impl SampleOperator {
         Self { samples: cache.store(), config_maps: cache.store() }
     }
 
-    /// What the stores hold of `sample`: all that is observed.
+    /// What the stores have of `sample`, which is all that the operator observes.
     #[must_use]
     pub fn read_stores(&self, sample: &Arc<Sample>) -> Observed {
         let config_map = self.config_maps.child(&sample.meta.key, &sample.meta);
@@ -59,7 +59,7 @@ impl Operator for SampleOperator {
         &self.samples
     }
 
-    fn watch(&self, watches: &mut Watches) {
+    fn watch(&self, watches: &mut WatchBuilder) {
         watches.children(&self.config_maps);
     }
 

@@ -27,7 +27,7 @@ pub struct Observed {
     pub config_map: ChildState<ConfigMap>,
 }
 
-/// Decides.
+/// Plans the ConfigMap and the status.
 #[must_use]
 pub fn plan(observed: &Observed, now: Timestamp) -> Plan<SampleStatus> {
     if observed.sample.meta.deleting {
@@ -59,10 +59,10 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan<SampleStatus> {
 
 /// The effects that bring the ConfigMap to the desired state. An immutable one is replaced.
 fn effects(seen: &ChildState<ConfigMap>, desired: Apply) -> Vec<Effect> {
-    let Some(apply) = seen.kept(desired) else { return Vec::new() };
+    let Some(apply) = seen.apply_if_drifted(desired) else { return Vec::new() };
     match seen.owned().filter(|live| live.immutable) {
         Some(live) => {
-            vec![Effect::Delete(Delete::of(ConfigMap::KIND, &live.meta)), Effect::Apply(apply.anew())]
+            vec![Effect::Delete(Delete::of(ConfigMap::KIND, &live.meta)), Effect::Apply(apply.for_new_child())]
         }
         None => vec![Effect::Apply(apply)],
     }

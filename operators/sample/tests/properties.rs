@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
-use runtime::cache::{Cache, Entry, Projection, Store};
-use runtime::plan::{Key, Kind};
+use runtime::cache::{Cache, CacheEntry, Projection, Store};
+use runtime::plan::{Key, ResourceKind};
 use runtime::projections::ConfigMap;
-use runtime::testing::{NOW, World};
+use runtime::testing::{FakeCluster, NOW};
 use sample::{Sample, SampleOperator, plan};
 use serde_json::{Value, json};
 
-/// Something that happens.
+/// Something that happens in the cluster.
 #[derive(Clone, Debug)]
 enum Step {
     Edit(String),
@@ -38,7 +38,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 struct Harness {
-    world: World,
+    cluster: FakeCluster,
     operator: SampleOperator,
     samples: Arc<Store<Sample>>,
     key: Key,
@@ -49,62 +49,64 @@ impl Harness {
         let mut cache = Cache::new(&[]);
         let operator = SampleOperator::new(&mut cache);
         let samples = cache.store::<Sample>();
-        let mut world = World::default();
-        world.feed(&samples);
-        world.feed(&cache.store::<ConfigMap>());
+        let mut cluster = FakeCluster::default();
+        cluster.feed(&samples);
+        cluster.feed(&cache.store::<ConfigMap>());
         let key = Key::new("n", "a");
-        world.create(Sample::KIND, &key, json!({ "metadata": {}, "testString": "first" }));
-        Self { world, operator, samples, key }
+        cluster.create(Sample::KIND, &key, json!({ "metadata": {}, "testString": "first" }));
+        Self { cluster, operator, samples, key }
     }
 
     fn take(&mut self, step: Step) {
         let key = self.key.clone();
         match step {
-            Step::Edit(string) => self.world.edit(Sample::KIND, &key, |sample| sample["testString"] = json!(string)),
+            Step::Edit(string) => self.cluster.edit(Sample::KIND, &key, |sample| sample["testString"] = json!(string)),
             Step::Reconcile { sees, lives } => {
-                self.world.deliver(sees);
-                self.world.lifetime = lives;
+                self.cluster.deliver_events(sees);
+                self.cluster.remaining_writes = lives;
                 self.reconcile();
-                self.world.lifetime = None;
+                self.cluster.remaining_writes = None;
             }
-            Step::HandEdit => self.world.edit(ConfigMap::KIND, &key, |map| map["data"][plan::ENTRY] = json!("by hand")),
-            Step::HandMove => self.world.edit_by_hand(ConfigMap::KIND, &key, |map| {
+            Step::HandEdit => {
+                self.cluster.edit(ConfigMap::KIND, &key, |map| map["data"][plan::ENTRY] = json!("by hand"))
+            }
+            Step::HandMove => self.cluster.edit_by_hand(ConfigMap::KIND, &key, |map| {
                 drop(map["data"].as_object_mut().map(|data| data.remove(plan::ENTRY)));
                 map["binaryData"][plan::ENTRY] = json!("eA==");
             }),
-            Step::HandDelete => self.world.remove(ConfigMap::KIND, &key),
+            Step::HandDelete => self.cluster.remove(ConfigMap::KIND, &key),
             Step::Recreate => {
-                self.world.remove(Sample::KIND, &key);
-                self.world.create(Sample::KIND, &key, json!({ "metadata": {}, "testString": "again" }));
+                self.cluster.remove(Sample::KIND, &key);
+                self.cluster.create(Sample::KIND, &key, json!({ "metadata": {}, "testString": "again" }));
             }
         }
     }
 
     fn reconcile(&mut self) {
-        if let Some(Entry::Object(sample)) = self.samples.get(&self.key) {
+        if let Some(CacheEntry::Object(sample)) = self.samples.get(&self.key) {
             let planned = plan::plan(&self.operator.read_stores(&sample), NOW);
             let before = [Sample::KIND, ConfigMap::KIND].map(|kind| self.version(kind));
-            drop(self.world.pass(&*sample, planned));
+            drop(self.cluster.reconcile(&*sample, planned));
             if self.version(Sample::KIND) != before[0] {
                 self.judge(&before[1]);
             }
         }
     }
 
-    fn version(&self, kind: Kind) -> Value {
-        self.world.get(kind, &self.key).map_or(Value::Null, |live| live["metadata"]["resourceVersion"].clone())
+    fn version(&self, kind: ResourceKind) -> Value {
+        self.cluster.get(kind, &self.key).map_or(Value::Null, |live| live["metadata"]["resourceVersion"].clone())
     }
 
     /// Checks the status that was just written, by the ConfigMap as the store held it, or as this reconcile wrote it.
     fn judge(&self, config_map_before: &Value) {
-        let seen = self.world.shown(Sample::KIND, &self.key).expect("it was reconciled");
+        let seen = self.cluster.cached(Sample::KIND, &self.key).expect("it was reconciled");
         let wrote = self.version(ConfigMap::KIND) != *config_map_before;
         let map = if wrote {
-            self.world.get(ConfigMap::KIND, &self.key)
+            self.cluster.get(ConfigMap::KIND, &self.key)
         } else {
-            self.world.shown(ConfigMap::KIND, &self.key)
+            self.cluster.cached(ConfigMap::KIND, &self.key)
         };
-        let status = &self.world.get(Sample::KIND, &self.key).expect("it was written")["status"];
+        let status = &self.cluster.get(Sample::KIND, &self.key).expect("it was written")["status"];
         let reported = status["conditions"].as_array().and_then(|all| all.iter().find(|one| one["status"] == "True"));
         assert_eq!(status["observedGeneration"], seen["metadata"]["generation"], "{status}");
         if reported.is_some_and(|reported| reported["type"] == "Ready") {
@@ -131,34 +133,34 @@ mod properties {
             steps.into_iter().for_each(|step| harness.take(step));
             harness.take(Step::Edit(last.clone()));
             for _ in 0..5 {
-                harness.world.collect_garbage();
-                harness.world.deliver_all();
+                harness.cluster.collect_garbage();
+                harness.cluster.deliver_all_events();
                 harness.reconcile();
             }
-            harness.world.deliver_all();
-            let map = harness.world.get(ConfigMap::KIND, &harness.key).expect("it was created");
+            harness.cluster.deliver_all_events();
+            let map = harness.cluster.get(ConfigMap::KIND, &harness.key).expect("it was created");
             prop_assert_eq!(&map["data"][plan::ENTRY], &json!(last));
             prop_assert_eq!(&map["binaryData"][plan::ENTRY], &json!(null));
-            let sample = harness.world.get(Sample::KIND, &harness.key).expect("it was recreated");
+            let sample = harness.cluster.get(Sample::KIND, &harness.key).expect("it was recreated");
             prop_assert_eq!(&sample["status"]["observedGeneration"], &sample["metadata"]["generation"]);
             prop_assert_eq!(&sample["status"]["conditions"][0]["status"], "True");
-            let writes = harness.world.writes;
+            let writes = harness.cluster.writes;
             harness.reconcile();
-            prop_assert_eq!(harness.world.writes, writes);
+            prop_assert_eq!(harness.cluster.writes, writes);
         }
     }
 }
 
-/// Only the seed decides what happens: the same steps lead to the same world.
+/// The seed determines all steps, and the same steps lead to the same cluster.
 #[test]
-fn a_seed_repeats_its_worlds() {
+fn a_seed_repeats_its_clusters() {
     let worlds = |seed| {
         let mut runner = seed::runner_of(seed);
         [(); 20].map(|()| {
             let steps = prop::collection::vec(step(), 0..30).new_tree(&mut runner).expect("steps").current();
             let mut harness = Harness::new();
             steps.into_iter().for_each(|step| harness.take(step));
-            (harness.world.content(), harness.world.writes)
+            (harness.cluster.content(), harness.cluster.writes)
         })
     };
     let seed = seed::seed();

@@ -1,5 +1,5 @@
-//! The bundle for OLM (registry+v1): the hand-written CSV of `config/manifests`, joined with what `kustomize build` makes
-//! of that folder, with the CRDs and with what each operator may do.
+//! The bundle for OLM (registry+v1): the hand-written CSV of `config/manifests`, joined with the output of `kustomize build`
+//! there, with the CRDs, and with the permissions of each operator.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ mod documents;
 mod earlier;
 mod hints;
 mod images;
-mod ingredients;
+mod inputs;
 mod metadata;
 mod project;
 mod properties;
@@ -26,17 +26,17 @@ pub(crate) use documents::{documents, text};
 pub(crate) use metadata::{ANNOTATIONS_FILE, DOCKERFILE, SCORECARD};
 pub(crate) use properties::properties;
 
-use csv::Parts;
+use csv::CsvParts;
 use documents::Documents;
-use ingredients::{Ingredients, SOURCE};
+use inputs::{BundleInputs, SOURCE};
 use project::Project;
 
-/// Where the bundle is kept.
-pub(crate) const FOLDER: &str = "bundle";
+/// The directory of the bundle.
+pub(crate) const DIRECTORY: &str = "bundle";
 
 /// Which bundle to write.
 #[derive(Args, Default)]
-pub(crate) struct Options {
+pub(crate) struct BundleOptions {
     /// Version of the bundle [default: the version of the workspace]
     #[arg(long, value_name = "VERSION")]
     version: Option<Version>,
@@ -44,45 +44,45 @@ pub(crate) struct Options {
     #[arg(long, value_name = "IMAGE")]
     image: Option<String>,
     /// The config directory of another commit, with manifests in it, from which to take CRDs, RBAC and Deployment
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(long, value_name = "DIRECTORY")]
     config: Option<PathBuf>,
     /// Directory to write the bundle to
-    #[arg(long, value_name = "FOLDER", default_value = FOLDER)]
+    #[arg(long, value_name = "DIRECTORY", default_value = DIRECTORY)]
     output: PathBuf,
 }
 
-/// Writes the bundle to the folder that the options name.
-pub(crate) fn write(root: &Path, options: &Options) -> Vec<String> {
-    if options.output == Path::new(FOLDER) {
+/// Writes the bundle to the directory in the options.
+pub(crate) fn write(root: &Path, options: &BundleOptions) -> Vec<String> {
+    if options.output == Path::new(DIRECTORY) {
         return settle(root, options, false);
     }
-    // There may be other things in a folder of somebody's choice, and they stay.
-    let folder = given(&options.output);
+    // Another directory may contain other files, which stay.
+    let directory = given(&options.output);
     match files(root, options) {
-        Ok(files) => files.iter().filter_map(|file| generated::settle(&folder, file, false).err()).collect(),
+        Ok(files) => files.iter().filter_map(|file| generated::settle(&directory, file, false).err()).collect(),
         Err(why) => vec![why],
     }
 }
 
-/// Writes the bundle to [`FOLDER`], or says what of it is out of date.
-pub(crate) fn settle(root: &Path, options: &Options, check: bool) -> Vec<String> {
+/// Writes the bundle to [`DIRECTORY`], or reports what is out of date there.
+pub(crate) fn settle(root: &Path, options: &BundleOptions, check: bool) -> Vec<String> {
     let files = match files(root, options) {
         Ok(files) => files,
         Err(why) => return vec![why],
     };
-    let folder = Path::new(FOLDER);
-    let files: Vec<Generated> = files.into_iter().map(|(path, text)| (folder.join(path), text)).collect();
+    let directory = Path::new(DIRECTORY);
+    let files: Vec<Generated> = files.into_iter().map(|(path, text)| (directory.join(path), text)).collect();
     let settled = files.iter().filter_map(|file| generated::settle(root, file, check).err());
-    settled.chain(generated::sweep(root, folder, &files, check)).collect()
+    settled.chain(generated::sweep(root, directory, &files, check)).collect()
 }
 
 /// Every file of the bundle, by its path in it.
-fn files(root: &Path, options: &Options) -> Result<Vec<Generated>, String> {
+fn files(root: &Path, options: &BundleOptions) -> Result<Vec<Generated>, String> {
     let make = || {
         let project = Project::parse(&read(root, "scripts/names.env")?)?;
         let mut parts = match &options.config {
             Some(config) => earlier::parts(root, &given(config))?,
-            None => ingredients::here(root)?,
+            None => inputs::here(root)?,
         };
         let documents = Documents::sort(std::mem::take(&mut parts.documents), &project.package)?;
         let crds = parts.crds.iter().map(|(name, crd)| (in_manifests(Path::new(name)), generated::document(crd)));
@@ -96,10 +96,10 @@ fn files(root: &Path, options: &Options) -> Result<Vec<Generated>, String> {
 
 fn csv(
     root: &Path,
-    options: &Options,
+    options: &BundleOptions,
     project: &Project,
     documents: &Documents,
-    parts: Ingredients,
+    parts: BundleInputs,
 ) -> Result<Value, String> {
     let base = format!("{SOURCE}/bases/{}.clusterserviceversion.yaml", project.package);
     let version = match &options.version {
@@ -109,7 +109,7 @@ fn csv(
     let crds: Vec<Value> = parts.crds.into_iter().map(|(_, crd)| crd).collect();
     csv::assemble(
         serde_yaml_ng::from_str(&read(root, &base)?).map_err(|error| format!("{base}: {error}"))?,
-        &Parts {
+        &CsvParts {
             project,
             version: &version,
             image: &options.image.clone().unwrap_or_else(|| format!("{}:{version}", project.image)),
@@ -127,12 +127,12 @@ fn read(root: &Path, path: &str) -> Result<String, String> {
     std::fs::read_to_string(root.join(path)).map_err(|error| format!("{path}: {error}"))
 }
 
-/// Where the CSV is in the bundle.
+/// The path of the CSV in the bundle.
 fn manifest(project: &Project) -> PathBuf {
     Path::new("manifests").join(format!("{}.clusterserviceversion.yaml", project.package))
 }
 
-/// Where a file of `config` is in the bundle.
+/// The path of a file of `config` in the bundle.
 fn in_manifests(path: &Path) -> PathBuf {
     Path::new("manifests").join(path.file_name().unwrap_or_default())
 }

@@ -1,4 +1,4 @@
-//! The catalog of PostgreSQL's releases, as the program itself knows it: for people to see, and to overlay.
+//! The catalog of PostgreSQL releases that is built into the program, as a ConfigMap to read and to overlay.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;

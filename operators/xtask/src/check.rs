@@ -1,12 +1,11 @@
-//! What is wrong with a bundle, by the rules of OLM and of those who publish bundles. The operator-framework's own
-//! validators and OLM v1's rules for CRDs are Go libraries: `scripts/tools/cmd/bundle-validators` runs them, and what they
-//! find is judged here, with the rest.
+//! Checks a bundle by the rules of OLM and of the sites that publish bundles. The operator-framework's own validators and OLM
+//! v1's rules for CRDs are Go libraries: `scripts/tools/cmd/bundle-validators` runs them, and this check reads their findings.
 
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::bundle::FOLDER;
+use crate::bundle::DIRECTORY;
 use crate::generated;
 use crate::paths::given;
 
@@ -20,45 +19,45 @@ mod olm_v1;
 mod scorecard;
 
 use allowed::Allowed;
-use contents::Contents;
+use contents::BundleContents;
 use finding::{Finding, Level};
 
-/// What is excused, in words.
+/// The exceptions.
 const ALLOWED: &str = "config/manifests/allowed.yaml";
 
 /// Which bundle to check.
 #[derive(Args)]
-pub(crate) struct Options {
+pub(crate) struct CheckOptions {
     /// Directory of the bundle
-    #[arg(default_value = FOLDER, value_name = "FOLDER")]
+    #[arg(default_value = DIRECTORY, value_name = "DIRECTORY")]
     bundle: PathBuf,
     /// Findings of other checks: one JSON object a line, with level (error, warning), check and message
     #[arg(long, value_name = "FILE")]
     findings: Vec<PathBuf>,
 }
 
-/// Rules, and what they find.
-type Rules = fn(&Contents) -> Vec<Finding>;
+/// A set of rules, which returns its findings.
+type RuleSet = fn(&BundleContents) -> Vec<Finding>;
 
-/// Every set of rules made here, by what it is called in the closing lines.
-const RULES: [(&str, Rules); 4] = [
+/// Every set of rules, with its name in the summary.
+const RULES: [(&str, RuleSet); 4] = [
     ("registry+v1 format", format::findings),
     ("community pipeline", community::findings),
     ("scorecard", scorecard::findings),
     ("OLM v1 registry+v1", olm_v1::findings),
 ];
 
-/// Checks a bundle; returns what is wrong and not excused, a line each.
-pub(crate) fn check(root: &Path, options: &Options) -> Vec<String> {
+/// Checks a bundle; returns a line for each finding without an exception.
+pub(crate) fn check(root: &Path, options: &CheckOptions) -> Vec<String> {
     match verdict(root, options) {
         Ok(complaints) => complaints,
         Err(why) => vec![why],
     }
 }
 
-fn verdict(root: &Path, options: &Options) -> Result<Vec<String>, String> {
-    let folder = if options.bundle == Path::new(FOLDER) { root.join(FOLDER) } else { given(&options.bundle) };
-    let contents = Contents::of(read(&folder)?)?;
+fn verdict(root: &Path, options: &CheckOptions) -> Result<Vec<String>, String> {
+    let directory = if options.bundle == Path::new(DIRECTORY) { root.join(DIRECTORY) } else { given(&options.bundle) };
+    let contents = BundleContents::of(read(&directory)?)?;
     let allowed = std::fs::read_to_string(root.join(ALLOWED)).map_err(|error| format!("{ALLOWED}: {error}"))?;
     let allowed = Allowed::parse(&allowed).map_err(|error| format!("{ALLOWED}: {error}"))?;
     let mut findings = Vec::new();
@@ -74,21 +73,21 @@ fn verdict(root: &Path, options: &Options) -> Result<Vec<String>, String> {
     println!("size: {} bytes in {} files (at most {})", contents.size(), contents.files.len(), format::LARGEST);
     let judged = allowed.judge(findings);
     println!(
-        "{} errors, {} warnings, {} more excused by {ALLOWED}",
+        "{} errors, {} warnings, {} more with exceptions in {ALLOWED}",
         judged.count(Level::Error),
         judged.count(Level::Warning),
-        judged.excused
+        judged.excepted
     );
     Ok(judged.complaints())
 }
 
-/// The files below a folder, by their paths in it.
-fn read(folder: &Path) -> Result<Vec<(PathBuf, String)>, String> {
-    let paths = generated::below(folder, Path::new(""));
+/// The files below a directory, by their paths in it.
+fn read(directory: &Path) -> Result<Vec<(PathBuf, String)>, String> {
+    let paths = generated::below(directory, Path::new(""));
     if paths.is_empty() {
-        return Err(format!("{}: there is no bundle here; scripts/bundle makes one", folder.display()));
+        return Err(format!("{}: there is no bundle here; scripts/bundle creates one", directory.display()));
     }
-    let text = |path: PathBuf| match std::fs::read_to_string(folder.join(&path)) {
+    let text = |path: PathBuf| match std::fs::read_to_string(directory.join(&path)) {
         Ok(text) => Ok((path, text)),
         Err(error) => Err(format!("{}: {error}", path.display())),
     };

@@ -1,4 +1,4 @@
-//! Which fields the CRDs have, and nothing else of their schemas: what a manager compares with the CRDs that it finds.
+//! The fields of the CRDs, without the rest of their schemas: a manager compares them with the CRDs in the cluster.
 
 use std::path::PathBuf;
 
@@ -6,12 +6,12 @@ use serde_json::{Map, Value, json};
 
 use crate::generated::Generated;
 
-/// What tells one field from another.
+/// The parts of a schema that distinguish fields.
 const KEPT: [&str; 4] = ["type", "items", "additionalProperties", "x-kubernetes-preserve-unknown-fields"];
-/// Of every object, whatever its CRD says.
+/// The fields that every object has, with any CRD.
 const COMMON: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
-/// One line a kind and version.
+/// The file, with one line for each kind and version.
 pub(crate) fn file() -> Generated {
     let lines = api::crds().into_iter().flat_map(|crd| {
         let spec = crd.spec;
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_are_kept_and_what_values_they_take_is_not() {
+    fn fields_are_kept_without_the_constraints_on_their_values() {
         let schema = json!({ "type": "object", "description": "d", "required": ["type"], "properties": {
             "type": { "type": "string", "enum": ["a"] },
             "list": { "type": "array", "items": { "type": "integer", "minimum": 1 } } } });

@@ -1,9 +1,9 @@
-//! Writes what only the Rust code knows: CRDs, their fields and reasons from the types of `api`, RBAC from each operator's PERMISSIONS, and the
-//! bundle for OLM, which joins them with what people wrote.
+//! Generates what only the Rust code has: CRDs, their fields and reasons from the types of `api`, RBAC from each operator's
+//! PERMISSIONS, and the bundle for OLM, which joins them with hand-written manifests.
 //!
-//! `cargo xtask generate` writes, `cargo xtask generate --check` only says what is out of date, and both check that the
-//! files of plans are pure and that no files of a crate import each other. `cargo xtask bundle` writes the bundle alone, for
-//! another version, image or folder; `cargo xtask check-bundle` says what is wrong with one.
+//! `cargo xtask generate` writes the files, `cargo xtask generate --check` only reports what is out of date. Both check that the
+//! files of plans are pure, that no files of a crate import each other and that no two types have the same name. `cargo xtask
+//! bundle` writes the bundle alone, for another version, image or directory; `cargo xtask check-bundle` reports errors in one.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -21,6 +21,7 @@ mod paths;
 mod purity;
 mod rbac;
 mod reasons;
+mod type_names;
 
 #[derive(Parser)]
 #[command(about = "Tasks of the multi-operator workspace")]
@@ -31,17 +32,17 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Write config/crd/bases, config/rbac, operators/api/src/fields.jsonl and bundle; check that plan files are pure and that
-    /// no files of a crate import each other.
+    /// Write config/crd/bases, config/rbac, operators/api/src/fields.jsonl and bundle; check that plan files are pure, that
+    /// no files of a crate import each other and that no two types have the same name.
     Generate {
         /// Write nothing; fail if a file is out of date.
         #[arg(long)]
         check: bool,
     },
     /// Write the bundle for OLM.
-    Bundle(bundle::Options),
+    Bundle(bundle::BundleOptions),
     /// Check a bundle against the rules of OLM and of OperatorHub.
-    CheckBundle(check::Options),
+    CheckBundle(check::CheckOptions),
     /// Print the reasons of conditions and Events of each kind as JSON.
     Reasons,
 }
@@ -63,13 +64,14 @@ fn main() -> ExitCode {
     if complaints.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Everything generated: what is below `config` first, since the bundle is made of it.
+/// Generates everything: first what is below `config`, as the bundle is built from it.
 fn generate(root: &Path, check: bool) -> Vec<String> {
     let files =
         crds::files().into_iter().chain(rbac::files()).chain([catalog::file(), fields::file(), reasons::file()]);
     let mut complaints: Vec<String> = files.filter_map(|file| generated::settle(root, &file, check).err()).collect();
-    complaints.extend(bundle::settle(root, &bundle::Options::default(), check));
+    complaints.extend(bundle::settle(root, &bundle::BundleOptions::default(), check));
     complaints.extend(purity::violations(root));
     complaints.extend(imports::violations(root));
+    complaints.extend(type_names::violations(root));
     complaints
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// A path as people give it, below the folder they are in.
+/// A path from the command line, relative to the current directory.
 pub(crate) fn given(path: &Path) -> PathBuf {
-    std::env::current_dir().map_or_else(|_| path.to_owned(), |folder| folder.join(path))
+    std::env::current_dir().map_or_else(|_| path.to_owned(), |directory| directory.join(path))
 }

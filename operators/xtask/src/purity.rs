@@ -1,17 +1,17 @@
-//! Holds the rule that plans are pure: a file whose first line begins with `//! Pure` knows nothing of the world, and neither does
-//! any file that it imports. In `lib.rs` the mark is that of the whole crate.
+//! Checks that plans are pure: a file whose first line begins with `//! Pure` has no access to clients, clocks or files, nor does
+//! any file that it imports. In `lib.rs`, the mark applies to the complete crate.
 //!
-//! Constants and type aliases may come from any file: they do nothing by themselves.
+//! Constants and type aliases may come from any file: they have no effects by themselves.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::imports::{Crate, Import};
+use crate::imports::{self, Crate, Import, Read};
 
 #[cfg(test)]
 mod tests;
 
-/// What a pure file must not mention, outside comments, texts and tests.
+/// What a pure file must not contain outside of comments, texts and tests.
 const FORBIDDEN: [&str; 16] = [
     "async ",
     ".await",
@@ -33,33 +33,26 @@ const FORBIDDEN: [&str; 16] = [
 /// The start of the first line of a pure file.
 const MARK: &str = "//! Pure";
 
-/// Reads a file; nothing if it is not there.
-type Read<'a> = &'a dyn Fn(&Path) -> Option<String>;
-
 pub(crate) fn violations(root: &Path) -> Vec<String> {
-    let folder = root.join("operators");
-    let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
-    let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
-    names.sort();
-    Workspace::read(&folder, &names, &|path| std::fs::read_to_string(path).ok()).violations(root)
+    Workspace::read(&root.join("operators"), &imports::crates(root), &imports::text).violations(root)
 }
 
 /// Crates by the names that code has for them. A library and a program of one name are two.
 struct Workspace {
     crates: Vec<(String, Crate)>,
     texts: BTreeMap<PathBuf, String>,
-    /// Crates that are pure as a whole.
+    /// Crates all of whose files are pure.
     pure: Vec<String>,
 }
 
 impl Workspace {
-    fn read(folder: &Path, names: &[String], read: Read<'_>) -> Self {
+    fn read(directory: &Path, names: &[String], read: Read<'_>) -> Self {
         let mut workspace = Self { crates: Vec::new(), texts: BTreeMap::new(), pure: Vec::new() };
         for name in names {
-            let source = folder.join(name).join("src");
+            let source = directory.join(name).join("src");
             let name = name.replace('-', "_");
-            for top in ["lib.rs", "main.rs"].map(|top| source.join(top)).into_iter().filter(|top| read(top).is_some()) {
-                // What cannot be read is reported by the check of import cycles.
+            for top in imports::tops(&source, read) {
+                // The check of import cycles reports a file that cannot be read.
                 let Ok(it) = Crate::read(&top, read) else { continue };
                 let texts = it.files().filter_map(|(path, _)| Some((path.to_owned(), read(path)?)));
                 workspace.texts.extend(texts);
@@ -105,7 +98,7 @@ impl Workspace {
         violations
     }
 
-    /// What an import of a file of the crate `name` is called, and the file that it comes from, if that is not pure.
+    /// The path of an import in a file of the crate `name`, and the file that it comes from, if that is not pure.
     fn impure<'a>(&'a self, name: &str, it: &'a Crate, import: &Import) -> Option<(String, &'a Path)> {
         let (owner, (path, item)) = match it.definer(import) {
             Some(found) => (name, found),
@@ -144,6 +137,14 @@ fn impurities(text: &str) -> impl Iterator<Item = (usize, &'static str)> {
     code.lines().enumerate().filter(|(_, line)| !line.trim_start().starts_with("//")).flat_map(|(index, line)| {
         // Every other part is in quotes.
         let code: String = line.split('"').step_by(2).collect();
-        FORBIDDEN.into_iter().filter(move |word| code.contains(word)).map(move |word| (index + 1, word))
+        FORBIDDEN.into_iter().filter(move |word| has(&code, word)).map(move |word| (index + 1, word))
     })
+}
+
+/// Whether code contains the word, not only as the beginning of a longer word: `ClientError` is no `Client`, but `tokio_util`
+/// counts.
+fn has(code: &str, word: &str) -> bool {
+    let is_longer =
+        |end: usize| word.ends_with(char::is_alphanumeric) && code[end..].starts_with(char::is_alphanumeric);
+    code.match_indices(word).any(|(at, _)| !is_longer(at + word.len()))
 }

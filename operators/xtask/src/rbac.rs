@@ -1,11 +1,11 @@
-//! RBAC from PERMISSIONS: one ClusterRole for a manager of all namespaces, one Role for each watched namespace of a
-//! namespaced install, and the rights that do not depend on which.
+//! RBAC from PERMISSIONS: one ClusterRole for a manager of all namespaces, one Role for each watched namespace of a namespaced
+//! install, and the permissions that both need.
 
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::rbac::v1::{ClusterRole, PolicyRule, Role};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use runtime::permissions::{CLUSTER, LEASE, NAMESPACED, OWN_POD, Permission};
+use runtime::permissions::{CLUSTER, LEASE, MANAGER_POD, NAMESPACED, Permission};
 
 use crate::generated::{Generated, document};
 
@@ -22,27 +22,27 @@ pub(crate) fn files() -> Vec<Generated> {
     vec![
         ("config/rbac/manager_cluster_role.yaml".into(), cluster_role("manager", &work)),
         ("config/rbac/manager_role.yaml".into(), role("manager", work.clone())),
-        // The same under the name that overlays give it: kustomize takes no file from beside a folder.
+        // The same with the name that overlays give it: kustomize reads no file outside of its directory.
         ("kustomize/watched-namespace/role.yaml".into(), role("multi-operator-manager", work)),
         ("config/rbac/metrics_auth_cluster_role.yaml".into(), cluster_role("metrics-auth", &cluster())),
         ("config/rbac/leader_election_role.yaml".into(), role("leader-election", rules(own_namespace()))),
     ]
 }
 
-/// What an install needs in each namespace that it watches, its own with its Lease and catalog among them: one list,
-/// since OLM grants what it reads under `permissions` in all of them.
+/// The permissions of an install in each watched namespace, including its own, with its Lease and catalog: one list, since OLM
+/// grants `permissions` in all of them.
 pub(crate) fn namespaced() -> Vec<PolicyRule> {
     rules(work().chain(own_namespace()))
 }
 
-/// What an install needs on the cluster.
+/// The cluster-wide permissions of an install.
 pub(crate) fn cluster() -> Vec<PolicyRule> {
     rules(CLUSTER)
 }
 
-/// What an install needs in its own namespace, whichever it watches.
+/// The permissions of an install in its own namespace, whether or not it watches that.
 fn own_namespace() -> impl Iterator<Item = &'static Permission> {
-    [LEASE, OWN_POD, sample_db::OWN_NAMESPACE].into_iter().flatten()
+    [LEASE, MANAGER_POD, sample_db::OWN_NAMESPACE].into_iter().flatten()
 }
 
 fn work() -> impl Iterator<Item = &'static Permission> {
@@ -53,7 +53,7 @@ fn named(name: &str) -> ObjectMeta {
     ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() }
 }
 
-/// One rule a resource, with the verbs of all permissions that name it.
+/// One rule for each resource, with the verbs of all permissions that name it.
 fn rules<'a>(permissions: impl IntoIterator<Item = &'a Permission>) -> Vec<PolicyRule> {
     let mut verbs: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
     for permission in permissions {

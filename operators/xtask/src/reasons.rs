@@ -12,27 +12,27 @@ use serde_json::{Map, Value, json};
 
 use crate::generated::Generated;
 
-/// A word and what it means.
-type Entry = (&'static str, &'static str);
+/// A reason and its meaning.
+type ReasonEntry = (&'static str, &'static str);
 
-/// The words of one enum.
+/// The reasons of one enum.
 macro_rules! entries {
     ($name:ident) => {
-        $name::ALL.iter().map(|reason| (reason.as_str(), reason.meaning())).collect::<Vec<Entry>>()
+        $name::ALL.iter().map(|reason| (reason.as_str(), reason.meaning())).collect::<Vec<ReasonEntry>>()
     };
 }
 
-/// What one kind says.
-struct Kind {
+/// The reasons of one kind.
+struct KindReasons {
     name: &'static str,
-    /// Reasons of its conditions, and of Events that tell of a condition.
-    conditions: Vec<Entry>,
+    /// Reasons of its conditions, and of Events about a condition.
+    conditions: Vec<ReasonEntry>,
     /// Reasons of its other Events.
-    events: Vec<Entry>,
+    events: Vec<ReasonEntry>,
 }
 
-fn kinds() -> [Kind; 5] {
-    let kind = |name, conditions, events| Kind { name, conditions, events };
+fn kinds() -> [KindReasons; 5] {
+    let kind = |name, conditions, events| KindReasons { name, conditions, events };
     [
         kind("example.com/MyApp", entries!(MyAppReason), Vec::new()),
         kind("example.com/SampleDB", entries!(SampleDBReason), entries!(SampleDBEvent)),
@@ -44,8 +44,8 @@ fn kinds() -> [Kind; 5] {
 
 /// As JSON: of each kind its reasons and those of its Events, and what all kinds share.
 pub(crate) fn json() -> String {
-    let words = |entries: &[Entry]| entries.iter().map(|(word, _)| *word).collect::<Vec<_>>();
-    let of = |kind: &Kind| {
+    let words = |entries: &[ReasonEntry]| entries.iter().map(|(word, _)| *word).collect::<Vec<_>>();
+    let of = |kind: &KindReasons| {
         (kind.name.to_owned(), json!({ "conditions": words(&kind.conditions), "events": words(&kind.events) }))
     };
     let kinds: Map<String, Value> = kinds().iter().map(of).collect();
@@ -74,7 +74,7 @@ pub(crate) fn file() -> Generated {
     (PathBuf::from("docs/reasons.md"), page)
 }
 
-fn section(title: &str, entries: &[Entry]) -> String {
+fn section(title: &str, entries: &[ReasonEntry]) -> String {
     let rows: String = entries.iter().map(|(word, meaning)| format!("| `{word}` | {meaning} |\n")).collect();
     format!("\n## {title}\n\n| reason | meaning |\n|---|---|\n{rows}")
 }

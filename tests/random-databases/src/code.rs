@@ -24,7 +24,7 @@ pub(crate) const CODE: [Object; 20] = [
         "owner",
         "CREATE TYPE $S.sign$N AS ENUM ('plus', 'minus'); CREATE FUNCTION $S.flip$N($S.sign$N) RETURNS int LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN CASE WHEN $1 = ''plus'' THEN -1 ELSE 1 END; END'; CREATE FUNCTION $S.same$N($S.sign$N, $S.sign$N) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT $1 = $2'; CREATE OPERATOR $S.!~! (RIGHTARG = $S.sign$N, FUNCTION = $S.flip$N); CREATE OPERATOR $S.=== (LEFTARG = $S.sign$N, RIGHTARG = $S.sign$N, FUNCTION = $S.same$N, COMMUTATOR = OPERATOR($S.===), RESTRICT = eqsel, JOIN = eqjoinsel, HASHES, MERGES); CREATE TABLE $S.signs$N (a $S.sign$N, b int GENERATED ALWAYS AS (OPERATOR($S.!~!) a) STORED); INSERT INTO $S.signs$N VALUES ('plus'), ('minus')",
     ),
-    // Classes of operators are made by superusers alone, and may be handed over; what they call is the owner's.
+    // Operator classes are created by superusers only, and may be handed over; the functions that they call are the owner's.
     (
         "superuser",
         "SET ROLE $OWNER; CREATE FUNCTION $S.upside$N(int, int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT btint4cmp($2, $1)'; SET ROLE NONE; CREATE OPERATOR CLASS $S.upside$N FOR TYPE int USING btree AS OPERATOR 1 >, OPERATOR 2 >=, OPERATOR 3 =, OPERATOR 4 <=, OPERATOR 5 <, FUNCTION 1 $S.upside$N(int, int); ALTER OPERATOR CLASS $S.upside$N USING btree OWNER TO $OWNER; ALTER OPERATOR FAMILY $S.upside$N USING btree OWNER TO $OWNER; COMMENT ON OPERATOR CLASS $S.upside$N USING btree IS 'u'; SET ROLE $OWNER; CREATE TABLE $S.upsides$N (a int); INSERT INTO $S.upsides$N SELECT n FROM generate_series(1, $ROWS) n; CREATE INDEX ON $S.upsides$N (a $S.upside$N)",
@@ -78,7 +78,7 @@ pub(crate) const CODE: [Object; 20] = [
         "owner",
         "CREATE TABLE $S.stock$N (a int, b int); CREATE FUNCTION $S.count$N() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'; CREATE TRIGGER each AFTER UPDATE ON $S.stock$N REFERENCING OLD TABLE AS before NEW TABLE AS after FOR EACH STATEMENT EXECUTE FUNCTION $S.count$N('it''s', '2'); CREATE CONSTRAINT TRIGGER late AFTER INSERT ON $S.stock$N DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (new.a > 1) EXECUTE FUNCTION $S.count$N(); ALTER TABLE $S.stock$N ENABLE REPLICA TRIGGER late; COMMENT ON TRIGGER each ON $S.stock$N IS 't'",
     ),
-    // Of another owner, which the table's lets in.
+    // Of another owner, to whom the table's owner grants access.
     (
         "superuser",
         "GRANT USAGE, CREATE ON SCHEMA $S TO $OTHER; SET ROLE $OTHER; CREATE FUNCTION $S.theirs$N(int) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT $1 > 0'; CREATE TYPE $S.their$N AS (a int); CREATE TABLE $S.them$N (a int PRIMARY KEY); INSERT INTO $S.them$N SELECT generate_series(1, 50); REVOKE ALL ON FUNCTION $S.theirs$N FROM PUBLIC; GRANT EXECUTE ON FUNCTION $S.theirs$N TO $OWNER; REVOKE ALL ON TYPE $S.their$N FROM PUBLIC; GRANT USAGE ON TYPE $S.their$N TO $OWNER; GRANT REFERENCES, SELECT ON $S.them$N TO $OWNER; SET ROLE $OWNER; CREATE TABLE $S.ours$N (a int CHECK ($S.theirs$N(a)) REFERENCES $S.them$N, b $S.their$N); INSERT INTO $S.ours$N SELECT n % 49 + 1, ROW(n)::$S.their$N FROM generate_series(1, $ROWS) n; CREATE VIEW $S.both$N AS SELECT a FROM $S.them$N; SET ROLE NONE; REVOKE CREATE ON SCHEMA $S FROM $OTHER",

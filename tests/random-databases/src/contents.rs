@@ -13,7 +13,7 @@ coalesce(to_jsonb(d)->>'daticulocale', to_jsonb(d)->>'datlocale'), datistemplate
 datallowconn, datconnlimit, shobj_description(oid, 'pg_database'), (SELECT string_agg(setconfig::text, ' ' ORDER BY setrole) \
 FROM pg_db_role_setting WHERE setdatabase = d.oid)) FROM pg_database d WHERE datname = $1";
 
-/// Passwords stay, but for those that are not the snapshot's: the superuser's and the application's.
+/// Passwords are kept, except those that do not come from the snapshot: the superuser's and the application's.
 const ROLES: &str = "SELECT concat_ws(' ', 'role', r.rolname, r.rolsuper, r.rolcanlogin, r.rolcreatedb, r.rolcreaterole, \
 r.rolbypassrls, (SELECT setconfig FROM pg_db_role_setting WHERE setrole = r.oid AND setdatabase = 0), CASE WHEN r.rolsuper OR r.rolname = 'app' THEN '' ELSE md5(r.rolpassword) END, \
 shobj_description(r.oid, 'pg_authid'), (SELECT string_agg(pg_get_userbyid(m.roleid), ',' ORDER BY \
@@ -45,8 +45,8 @@ obj_description(oid, 'pg_largeobject')), ' ' ORDER BY oid)) FROM pg_largeobject_
 /// What a server holds.
 #[derive(Debug)]
 pub struct Contents {
-    /// Lines, by the name of the database; those of the whole server have none.
-    told: BTreeMap<String, Vec<String>>,
+    /// Lines, by the name of the database; the lines of the server as a whole have an empty name.
+    lines_of: BTreeMap<String, Vec<String>>,
     /// How much that is.
     pub totals: Totals,
 }
@@ -75,7 +75,7 @@ impl fmt::Display for Totals {
 #[must_use]
 pub fn contents(server: &impl Server) -> Contents {
     let mut totals = Totals::default();
-    let mut told = BTreeMap::from([(String::new(), lines(&server.sql(MAINTENANCE, ROLES)))]);
+    let mut lines_of = BTreeMap::from([(String::new(), lines(&server.sql(MAINTENANCE, ROLES)))]);
     let closed = closed(server);
     for database in server.sql(MAINTENANCE, DATABASES).lines() {
         let literal = format!("'{}'", database.replace('\'', "''"));
@@ -94,9 +94,9 @@ pub fn contents(server: &impl Server) -> Contents {
         totals.rows += sums.iter().filter(|line| line.starts_with("table ")).map(|line| rows(line)).sum::<u64>();
         found.extend(definitions);
         found.extend(sums);
-        told.insert(database.to_owned(), found);
+        lines_of.insert(database.to_owned(), found);
     }
-    Contents { told, totals }
+    Contents { lines_of, totals }
 }
 
 fn lines(text: &str) -> Vec<String> {
@@ -124,21 +124,21 @@ fn definitions(server: &impl Server, database: &str) -> Vec<String> {
 /// The lines of a dump, without what differs each time, or by the version of the server.
 fn comparable(dump: &str) -> Vec<String> {
     let noise = |line: &str| line.is_empty() || ["--", "\\", "SET "].iter().any(|start| line.starts_with(start));
-    let (mut told, mut in_view) = (Vec::new(), false);
+    let (mut kept, mut in_view) = (Vec::new(), false);
     for line in dump.lines().filter(|line| !noise(line)) {
         if line.starts_with("CREATE VIEW ") || line.starts_with("CREATE MATERIALIZED VIEW ") {
             in_view = true;
         } else if in_view && !line.contains("FROM ") {
-            told.push(unqualified(line));
+            kept.push(unqualified(line));
             in_view = !line.ends_with(';');
             continue;
         }
         in_view &= !line.ends_with(';');
-        // Options of a dictionary are stored as they are quoted where it is made.
+        // The server stores options of a dictionary with the quotes with which they were given.
         let is_options = line.starts_with("    ") && line.ends_with("' );");
-        told.push(if is_options { line.replace('"', "") } else { line.to_owned() });
+        kept.push(if is_options { line.replace('"', "") } else { line.to_owned() });
     }
-    told
+    kept
 }
 
 /// From 16 on, a server writes the columns of a view over a single table without the table's name.
@@ -156,22 +156,22 @@ fn unqualified(line: &str) -> String {
 #[must_use]
 pub fn difference(before: &Contents, after: &Contents, stories: &[String]) -> Option<String> {
     let none = Vec::new();
-    let mut names: Vec<&String> = before.told.keys().chain(after.told.keys()).collect();
+    let mut names: Vec<&String> = before.lines_of.keys().chain(after.lines_of.keys()).collect();
     names.sort();
     names.dedup();
     let differs = |name: &&String| {
-        let there = |of: &Contents| if of.told.contains_key(*name) { "" } else { " (no such database)" }.to_owned();
+        let there = |of: &Contents| if of.lines_of.contains_key(*name) { "" } else { " (no such database)" }.to_owned();
         let of = |of: &'_ BTreeMap<String, Vec<String>>| of.get(*name).unwrap_or(&none).clone();
-        let (then, now) = (of(&before.told), of(&after.told));
-        let (gone, new) = (without(&then, &now), without(&now, &then));
+        let (then, now) = (of(&before.lines_of), of(&after.lines_of));
+        let (missing, new) = (without(&then, &now), without(&now, &then));
         let story = stories.iter().find(|story| story.starts_with(&format!("{name} of ")));
-        let words = format!(
-            "{name:?}: gone{} {gone:#?}, new{} {new:#?}; {}",
+        let difference = format!(
+            "{name:?}: missing{} {missing:#?}, new{} {new:#?}; {}",
             there(after),
             there(before),
             story.map_or("", |story| story)
         );
-        (!gone.is_empty() || !new.is_empty()).then_some(words)
+        (!missing.is_empty() || !new.is_empty()).then_some(difference)
     };
     let found: Vec<String> = names.iter().filter_map(differs).collect();
     (!found.is_empty()).then(|| found.join("\n"))
@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn each_difference_is_named() {
         let holding = |database: &str, lines: &[&str]| Contents {
-            told: BTreeMap::from([(database.to_owned(), lines.iter().map(ToString::to_string).collect())]),
+            lines_of: BTreeMap::from([(database.to_owned(), lines.iter().map(ToString::to_string).collect())]),
             totals: Totals::default(),
         };
         let one = holding("one", &["a", "b", "b"]);

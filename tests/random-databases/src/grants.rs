@@ -16,7 +16,7 @@ pub(crate) const GRANTS: [Object; 21] = [
         "owner",
         "CREATE TABLE $S.lent$N (a int, b int, c text); GRANT SELECT, UPDATE ON $S.lent$N TO readers WITH GRANT OPTION; GRANT UPDATE (a, b), REFERENCES (c) ON $S.lent$N TO $OTHER WITH GRANT OPTION; SET ROLE NONE; SET ROLE readers; GRANT SELECT ON $S.lent$N TO $OTHER; SET ROLE NONE; SET ROLE $OTHER; GRANT UPDATE (a) ON $S.lent$N TO PUBLIC",
     ),
-    // Owners may take rights from themselves: nothing is loaded afterwards that would take them.
+    // Owners may revoke their own privileges: nothing is loaded afterwards that would need them.
     (
         "owner",
         "CREATE TABLE $S.fixed$N (a int PRIMARY KEY, b text); INSERT INTO $S.fixed$N SELECT n, 'f' FROM generate_series(1, $ROWS) n; CREATE INDEX ON $S.fixed$N (b); GRANT SELECT ON $S.fixed$N TO readers; CREATE SEQUENCE $S.held$N; REVOKE ALL ON SEQUENCE $S.held$N FROM $OWNER; GRANT USAGE ON SEQUENCE $S.held$N TO readers",

@@ -1,5 +1,5 @@
-//! Random databases for tests: created in a real server, and read back, so that what a snapshot, a restore or an upgrade made
-//! of them can be compared with what they were.
+//! Random databases for tests: created in a real server, and read back, so that the result of a snapshot, a restore or an upgrade
+//! can be compared with the original.
 
 use std::process::Output;
 
@@ -157,12 +157,12 @@ fn objects(dice: &mut Dice, known: &[Object], (owner, other): (&str, &str)) -> (
     let (mut kinds, mut texts) = (String::new(), Vec::new());
     for object in 0..8 + dice.below(17) {
         let kind = dice.below(known.len());
-        let (rights, sql) = known[kind];
+        let (creator, sql) = known[kind];
         let (rows, schema) = (dice.below(200), *dice.of(&["public", "odd"]));
         let sql = sql.replace("$ROWS", &rows.to_string()).replace("$OWNER", owner).replace("$OTHER", other);
         let sql = sql.replace("$N", &object.to_string()).replace("$S", schema);
         // All texts share a session.
-        let role = if rights == "owner" { owner } else { "NONE" };
+        let role = if creator == "owner" { owner } else { "NONE" };
         texts.push(format!("SET ROLE {role}; {sql}"));
         kinds.push_str(&format!(" {kind}"));
     }

@@ -1,11 +1,11 @@
-//! What random databases are made of. `$N` is a number of the object's own, `$S` a schema, `$ROWS` how many rows, `$OWNER` whose
-//! the database is, and `$OTHER` another role.
+//! The parts of random databases. `$N` is a number of the object's own, `$S` a schema, `$ROWS` the number of rows, `$OWNER` the
+//! owner of the database, and `$OTHER` another role.
 
 use crate::code::CODE;
 use crate::grants::{GRANTS, GRANTS_15};
 use crate::words::{WORDS, WORDS_14};
 
-/// Who makes it, and the SQL.
+/// The role that creates it, and the SQL.
 pub(crate) type Object = (&'static str, &'static str);
 
 /// All that this major version of the server knows.
@@ -15,7 +15,7 @@ pub(crate) fn known(major: u32) -> Vec<Object> {
     kinds.into_iter().filter(|(since, _)| *since <= major).flat_map(|(_, kinds)| kinds).copied().collect()
 }
 
-/// Made by the owner, but for what only superusers may.
+/// Created by the owner, except for what only superusers may create.
 const OBJECTS: [Object; 37] = [
     // Values that settings of the session change on their way.
     (

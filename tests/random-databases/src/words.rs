@@ -35,7 +35,7 @@ pub(crate) const WORDS: [Object; 12] = [
         "owner",
         "CREATE TEXT SEARCH DICTIONARY $S.stem$N (TEMPLATE = snowball, LANGUAGE = english, STOPWORDS = english); CREATE TEXT SEARCH DICTIONARY $S.plain$N (TEMPLATE = simple, ACCEPT = false); CREATE TEXT SEARCH CONFIGURATION $S.search$N (PARSER = \"default\"); ALTER TEXT SEARCH CONFIGURATION $S.search$N ADD MAPPING FOR asciiword, word, numword WITH $S.plain$N, $S.stem$N; COMMENT ON TEXT SEARCH CONFIGURATION $S.search$N IS 's'; COMMENT ON TEXT SEARCH DICTIONARY $S.stem$N IS 'd'; CREATE TABLE $S.found$N (t text, v tsvector GENERATED ALWAYS AS (to_tsvector('$S.search$N'::regconfig, t)) STORED); INSERT INTO $S.found$N SELECT 'the cats of ' || n FROM generate_series(1, $ROWS) n; CREATE INDEX ON $S.found$N USING gin (v)",
     ),
-    // Parsers and templates are made by superusers alone, and have no owner.
+    // Parsers and templates are created by superusers only, and have no owner.
     (
         "superuser",
         "CREATE TEXT SEARCH PARSER $S.split$N (START = prsd_start, GETTOKEN = prsd_nexttoken, END = prsd_end, LEXTYPES = prsd_lextype, HEADLINE = prsd_headline); COMMENT ON TEXT SEARCH PARSER $S.split$N IS 'p'; SET ROLE $OWNER; CREATE TEXT SEARCH CONFIGURATION $S.cut$N (PARSER = $S.split$N); ALTER TEXT SEARCH CONFIGURATION $S.cut$N ADD MAPPING FOR word, asciiword WITH simple",

@@ -1,7 +1,7 @@
 //! What a database owner plants who is an attacker, to be executed by a superuser later.
 
-/// `strike()` tries to gain rights, and `hit(n)`, `ok(n)` and the trigger `fire()` call it and claim to be harmless. The texts
-/// `$NUMBER` and `$MARKER` are for the test to fill in: of the database, and a file that only an attack makes.
+/// `strike()` tries to gain privileges. `hit(n)`, `ok(n)` and the trigger `fire()` call it and pretend to be harmless. The test
+/// fills in `$NUMBER`, of the database, and `$MARKER`, a file that only a successful attack creates.
 pub const STRIKE: &str = "
 CREATE FUNCTION public.strike() RETURNS void LANGUAGE plpgsql AS $body$ DECLARE step text; BEGIN
   FOREACH step IN ARRAY ARRAY['RESET SESSION AUTHORIZATION', 'RESET ROLE', 'SET SESSION AUTHORIZATION boss', 'SET ROLE boss',
@@ -16,8 +16,9 @@ CREATE FUNCTION public.hit(int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS 'BEGIN
 CREATE FUNCTION public.ok(int) RETURNS bool LANGUAGE plpgsql IMMUTABLE AS 'BEGIN PERFORM public.strike(); RETURN true; END';
 CREATE FUNCTION public.fire() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM public.strike(); RETURN NEW; END'";
 
-/// A twin, in schema `public`, of each function, operator and relation of the server's that a user can imitate. Each calls
-/// `strike()`: a superuser's statement that finds one of them in place of what it means lends its rights.
+/// An imitation, in schema `public`, of each of the server's functions, operators and relations that a user can imitate. Each
+/// calls `strike()`: a superuser's statement that resolves to one of them instead of the original runs it with the superuser's
+/// privileges.
 pub const TWINS: &str = "
 DO $twins$ DECLARE one record; body text; BEGIN
   FOR one IN SELECT p.proname, p.proretset, pg_catalog.format_type(p.prorettype, NULL) AS result,

@@ -18,13 +18,13 @@ pub fn program(tree: &str, name: &str) -> PathBuf {
     PathBuf::from(format!("/usr/lib/postgresql/{}/bin/{name}", major(tree)))
 }
 
-/// A program with a tree as its root, as the tree's user `postgres`, because PostgreSQL refuses to run as root. `/tmp` is
-/// the test's own, in which it has its folder. The program gets the process ID of the command, which tests send signals to.
+/// A program with a tree as its root, as the tree's user `postgres`, because PostgreSQL refuses to run as root. `/tmp` is the
+/// test's own, which has its directory there. The program has the process ID of the command, to which tests send signals.
 pub fn command(tree: &str, program: &Path) -> Command {
     const ENTER: &str = "mount --rbind /tmp $0/tmp && mount --rbind /proc $0/proc && mount --rbind /dev $0/dev &&
         exec chroot --userspec=999:999 $0 \"$@\"";
     let trees =
-        std::env::var_os("PG_TREES").expect("PG_TREES must name the folder of trees (scripts/test --all servers)");
+        std::env::var_os("PG_TREES").expect("PG_TREES must name the directory of trees (scripts/test --all servers)");
     let mut command = Command::new("unshare");
     command
         .args(["--mount", "--propagation", "private", "sh", "-c", ENTER])

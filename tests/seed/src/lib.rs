@@ -11,13 +11,12 @@ use proptest::test_runner::{Config, RngSeed, TestRng, TestRunner};
 
 /// The environment variable that sets the seed: an unsigned number of 64 bits.
 pub const VARIABLE: &str = "MULTI_OPERATOR_SEED";
-/// Proptest's own, by which `scripts/test --all` asks for more cases.
+/// Proptest's own variable, by which `scripts/test --all` sets a higher number of cases.
 const CASES: &str = "PROPTEST_CASES";
 
 /// The seed of this process.
 ///
 /// # Panics
-///
 /// If [`VARIABLE`] is no such number: a run with another seed would repeat nothing.
 #[must_use]
 pub fn seed() -> u64 {
@@ -29,7 +28,7 @@ pub fn seed() -> u64 {
     })
 }
 
-/// The configuration of a property test, which tries so many cases unless `PROPTEST_CASES` asks for another number.
+/// The configuration of a property test, with this number of cases unless `PROPTEST_CASES` sets another.
 ///
 /// Prints how to repeat the test. The harness shows that if the test fails.
 #[macro_export]
@@ -56,7 +55,7 @@ pub fn config(package: &str, cases: u32) -> Config {
     Config { cases, rng_seed: RngSeed::Fixed(seed()), failure_persistence: None, ..Config::default() }
 }
 
-/// So many cases, unless `PROPTEST_CASES` asks for another number.
+/// The number of cases, unless `PROPTEST_CASES` sets another.
 #[must_use]
 pub fn cases(usual: u32) -> u32 {
     if is_thorough() { Config::default().cases } else { usual }

@@ -1,6 +1,6 @@
-//! The same seed makes the same cases, in this process and in others, and a failure says how to repeat it.
+//! The same seed draws the same cases, in this process and in others, and a failure prints how to repeat it.
 //!
-//! The environment decides, and a process cannot change its own safely: tests run `draws` again in child processes.
+//! The environment decides, and a process cannot change its own safely: tests run `draws` in child processes.
 
 #![expect(clippy::unwrap_used, reason = "a test fails where it is surprised")]
 

@@ -7,21 +7,21 @@ use crate::kubectl::run;
 
 /// A clone of it.
 pub struct Git {
-    folder: Scratch,
+    directory: Scratch,
 }
 
 impl Git {
     /// Clones it.
     pub async fn clone() -> Self {
-        let git = Self { folder: Scratch::new("git") };
+        let git = Self { directory: Scratch::new("git") };
         git.run(&["clone", "--quiet", &variable("GIT"), "."]).await;
         git
     }
 
-    /// Its folder.
+    /// The directory of the working copy.
     #[must_use]
-    pub fn folder(&self) -> &Path {
-        &self.folder.0
+    pub fn directory(&self) -> &Path {
+        &self.directory.0
     }
 
     /// Replaces text in a file.
@@ -29,7 +29,7 @@ impl Git {
     /// # Panics
     /// If the file does not have it.
     pub fn replace(&self, file: &str, from: &str, to: &str) {
-        let path = self.folder().join(file);
+        let path = self.directory().join(file);
         let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{file}: {error}"));
         assert!(text.contains(from), "{file} has no {from:?}:\n{text}");
         std::fs::write(&path, text.replace(from, to)).expect("the file can be written");
@@ -37,8 +37,8 @@ impl Git {
 
     /// Adds a file.
     pub fn add(&self, file: &str, text: &str) {
-        let path = self.folder().join(file);
-        std::fs::create_dir_all(path.parent().expect("a file is in a folder")).expect("a folder can be made");
+        let path = self.directory().join(file);
+        std::fs::create_dir_all(path.parent().expect("a file is in a directory")).expect("a directory can be created");
         std::fs::write(&path, text).expect("the file can be written");
     }
 
@@ -49,7 +49,7 @@ impl Git {
         self.publish().await
     }
 
-    /// Takes back the last commit, by another one; returns the revision.
+    /// Reverts the last commit, by another one; returns the revision.
     pub async fn take_back(&self) -> String {
         self.run(&["revert", "--no-edit", "HEAD"]).await;
         self.publish().await
@@ -65,8 +65,8 @@ impl Git {
     }
 
     async fn run(&self, arguments: &[&str]) -> String {
-        let folder = self.folder().to_str().expect("the path is text");
-        let who = ["-C", folder, "-c", "user.name=e2e", "-c", "user.email=e2e@localhost"];
+        let directory = self.directory().to_str().expect("the path is text");
+        let who = ["-C", directory, "-c", "user.name=e2e", "-c", "user.email=e2e@localhost"];
         run("", "git", &[&who[..], arguments].concat()).await.ok()
     }
 }

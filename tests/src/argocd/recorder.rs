@@ -56,7 +56,7 @@ impl Seen {
 
     /// Whether it is as it should be.
     #[must_use]
-    pub fn is_well(&self) -> bool {
+    pub fn is_healthy(&self) -> bool {
         self.sync == "Synced" && self.health == "Healthy"
     }
 }
@@ -68,7 +68,7 @@ async fn conditions(application: &str) -> Option<String> {
     let fields = "jsonpath={range .items[*]}{.kind}/{.metadata.name}: {.status.conditions}{\"\\n\"}{end}";
     let kinds = "myapp,sample,sampledb,etcdcluster,sampledbsnapshot";
     let get = ["get", kinds, "--namespace", environment.name(), "--output", fields];
-    // In an environment that is still being made there are no such kinds.
+    // An environment that is still being installed does not have these kinds.
     let said = environment.kubectl(&get).await;
     let own =
         ["get", "application", application, "--namespace", NAMESPACE, "--output", "jsonpath={.status.conditions}"];
@@ -102,7 +102,7 @@ impl Recorder {
         let reading = tokio::spawn(async move {
             while let Ok(Some(line)) = lines.next_line().await {
                 let mut read = Seen::read(&line).unwrap_or_else(|| panic!("kubectl printed {line}"));
-                if !read.is_well() {
+                if !read.is_healthy() {
                     read.said = conditions(&read.name).await.unwrap_or_default();
                 }
                 record.lock().unwrap_or_else(PoisonError::into_inner).push(read);

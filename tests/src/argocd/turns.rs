@@ -1,8 +1,8 @@
-//! Who may change what while others look.
+//! Which test may change what while others read it.
 
 use tokio::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// Staging and production: changed by one, or looked at by many.
+/// Staging and production: changed by one test, or read by many.
 static WATCHED: RwLock<()> = RwLock::const_new(());
 /// Dev, and the git repository: changed by one.
 static CHANGED: Mutex<()> = Mutex::const_new(());
@@ -17,7 +17,7 @@ pub async fn everything() -> (RwLockWriteGuard<'static, ()>, MutexGuard<'static,
     (WATCHED.write().await, CHANGED.lock().await)
 }
 
-/// Held by a test that changes nothing, and in which nobody may change staging and production.
-pub async fn only_look() -> RwLockReadGuard<'static, ()> {
+/// Held by a test that changes nothing, and during which no test may change staging and production.
+pub async fn read_only() -> RwLockReadGuard<'static, ()> {
     WATCHED.read().await
 }

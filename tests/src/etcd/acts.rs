@@ -1,4 +1,4 @@
-//! What is done to members' pods, one after another, as a watch tells it.
+//! Records what happens to members' pods, in order, from a watch.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,7 +25,7 @@ impl Acts {
         let seen = Arc::new(Mutex::new(now.items.into_iter().map(WatchEvent::Added).collect::<Vec<_>>()));
         let (record, labels) = (seen.clone(), which.label_selector.unwrap_or_default());
         let watching = tokio::spawn(async move {
-            // The API server ends each watch after a while; the next one goes on where it ended.
+            // The API server ends each watch after a while; the next one continues there.
             let watch = WatchParams::default().labels(&labels).timeout(240);
             while let Ok(events) = api.watch(&watch, &version).await {
                 let mut events = Box::pin(events);
@@ -45,10 +45,10 @@ impl Acts {
         Self { seen, watching }
     }
 
-    /// No pod was taken away, or had its etcd started anew, while another one did not serve.
+    /// Asserts that no pod was deleted, and no etcd restarted, while another pod was not ready.
     ///
     /// # Panics
-    /// If one was, or if watching has failed.
+    /// If that happened, or if the watch has failed.
     pub fn never_two_at_once(&self) {
         assert!(!self.watching.is_finished(), "watching pods has failed");
         let mut pods: BTreeMap<String, Pod> = BTreeMap::new();
@@ -58,12 +58,13 @@ impl Acts {
                     let name = pod.name_any();
                     if pods.get(&name).is_some_and(|before| is_disturbed(before, pod)) {
                         let others: Vec<_> = pods.iter().filter(|(other, _)| **other != name).collect();
-                        let told: Vec<_> = others.iter().map(|(name, pod)| format!("{name}: {}", shown(pod))).collect();
+                        let reported: Vec<_> =
+                            others.iter().map(|(name, pod)| format!("{name}: {}", shown(pod))).collect();
                         assert!(
                             others.iter().all(|(_, pod)| serves(pod)),
                             "{name} was taken while another did not serve:\n{name}: {}\n{}",
                             shown(pod),
-                            told.join("\n")
+                            reported.join("\n")
                         );
                     }
                     pods.insert(name, pod.clone());
@@ -75,7 +76,7 @@ impl Acts {
     }
 }
 
-/// Whether somebody has deleted a pod, or given it another image.
+/// Whether a pod was deleted, or got another image.
 fn is_disturbed(before: &Pod, after: &Pod) -> bool {
     let images =
         |pod: &Pod| pod.spec.iter().flat_map(|spec| &spec.containers).map(|c| c.image.clone()).collect::<Vec<_>>();

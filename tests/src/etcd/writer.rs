@@ -10,7 +10,7 @@ use super::{Etcd, ids};
 use crate::namespace::Namespace;
 use crate::patience::{Bar, Moment};
 
-/// The writer beside one cluster.
+/// The writer of one cluster.
 pub struct Writer<'a> {
     ns: &'a Namespace,
     pod: String,
@@ -30,8 +30,8 @@ pub struct Verdict {
     pub lost: Option<u64>,
     /// Each member, as it answers.
     #[serde(default)]
-    pub members: Vec<Told>,
-    /// What keeps members from saying the same, in words.
+    pub members: Vec<MemberAnswer>,
+    /// The differences between members' answers, as messages.
     #[serde(default)]
     pub wrong: Vec<String>,
     /// How often each error was answered.
@@ -43,7 +43,7 @@ pub struct Verdict {
 
 /// A member, as it answers.
 #[derive(Debug, Deserialize)]
-pub struct Told {
+pub struct MemberAnswer {
     /// Its name.
     pub name: String,
     /// Its id.
@@ -55,7 +55,7 @@ pub struct Told {
 }
 
 impl<'a> Writer<'a> {
-    /// Starts it beside a cluster, and waits until it writes.
+    /// Starts it for a cluster, and waits until it writes.
     pub async fn start(etcd: &Etcd<'a>) -> Self {
         Self::with(etcd, 50, 0).await
     }
@@ -90,8 +90,8 @@ spec:
     }
 
     async fn ask(&self, path: &str) -> Result<Verdict, String> {
-        let told = self.ns.proxied(&self.pod, 8080, path).await?;
-        let verdict: Verdict = serde_json::from_str(&told).map_err(|error| format!("{error}: {told}"))?;
+        let reported = self.ns.proxied(&self.pod, 8080, path).await?;
+        let verdict: Verdict = serde_json::from_str(&reported).map_err(|error| format!("{error}: {reported}"))?;
         Ok(Verdict { slowness: self.begun.passed().slowness(), ..verdict })
     }
 
@@ -130,9 +130,9 @@ spec:
     pub async fn verdict(&self, cluster: &EtcdCluster) -> Verdict {
         let verdict = self.ask("verdict").await.unwrap_or_else(|error| panic!("the writer does not answer: {error}"));
         assert!(verdict.lost == Some(0) && verdict.wrong.is_empty(), "{verdict:#?}");
-        let told: BTreeMap<String, String> =
+        let reported: BTreeMap<String, String> =
             verdict.members.iter().map(|member| (member.name.clone(), member.id.clone())).collect();
-        assert_eq!(told, ids(cluster), "etcd's members and those of the status: {verdict:#?}");
+        assert_eq!(reported, ids(cluster), "etcd's members and those of the status: {verdict:#?}");
         assert!(!verdict.members.iter().any(|member| member.learner), "{verdict:#?}");
         println!(
             "{}: {} puts acknowledged, 0 lost, {} not acknowledged, longest refusal {} ms {:?}",

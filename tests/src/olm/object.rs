@@ -1,4 +1,4 @@
-//! Objects as kubectl shows them: OLM's kinds have no types here, and what is asked of them is little.
+//! Objects as kubectl prints them: OLM's kinds have no types here, and tests read few fields of them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -70,7 +70,7 @@ pub struct Objects {
     pub namespace: String,
 }
 
-/// What must stay as it is, whatever happens to the manager.
+/// What must not change, whatever happens to the manager.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Untouched {
     /// By pod: its uid, and how often its containers were started again. Pods of Jobs come and go.
@@ -80,7 +80,7 @@ pub struct Untouched {
 }
 
 impl Objects {
-    /// Makes a namespace, another one each time: what an earlier test has left may be held by finalizers.
+    /// Creates a namespace, with another name each time: finalizers may hold what an earlier test has left.
     pub async fn new(purpose: &str) -> Self {
         static MADE: AtomicU32 = AtomicU32::new(0);
         let name = format!("e2e-olm-{purpose}-{}-{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
@@ -169,8 +169,8 @@ impl Objects {
         Untouched { pods: pods.collect(), custom_resources }
     }
 
-    /// What makes pods and replaces them by itself, as it is asked for: by kind and name its uid, and its generation, which grows with each change of its
-    /// spec.
+    /// The controllers' desired state: each object that creates and replaces pods, by kind and name, with its UID and its
+    /// generation, which grows with each change of its spec.
     pub async fn children(&self) -> BTreeMap<String, Value> {
         let mut children = BTreeMap::new();
         for kind in ["deployments", "replicasets"] {
@@ -190,7 +190,7 @@ impl Objects {
         pods
     }
 
-    /// Deletes the namespace, and waits until it is gone.
+    /// Deletes the namespace, and waits until it is deleted.
     pub async fn remove(self) {
         drop(kubectl_within(Duration::from_secs(180), &["delete", "namespace", &self.namespace]).await.ok());
     }

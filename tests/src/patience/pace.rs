@@ -1,4 +1,4 @@
-//! From samples of the machine's speed to normal time. Nothing here looks at a clock.
+//! From samples of the machine's speed to normal time. Nothing here reads a clock.
 
 use std::time::{Duration, Instant};
 
@@ -24,8 +24,8 @@ impl Pace {
         Self { at, normal: Duration::ZERO, slowness: None }
     }
 
-    /// Takes note of what the sampled work has taken. The time until now has passed at the speed that was known then: normal
-    /// time never goes back.
+    /// Records how long the sampled work took. The time until now has passed at the speed that was known then: normal time never
+    /// goes back.
     pub(super) fn sample(&mut self, at: Instant, took: Duration) {
         self.normal = self.normal_time(at);
         self.at = self.at.max(at);

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use super::pace::Pace;
 
-/// How many rounds a sample has. Shorter work would not show a load: a thread that has slept gets a processor at once, and
-/// keeps it for a time slice of 3 ms or so. (Beside four busy loops on two cores, 2 ms of work took 2.2 ms in the median,
-/// and 8 ms of work 33 ms.)
+/// How many rounds a sample has. Shorter work would not show a load: a thread that has slept gets a processor at once, and keeps
+/// it for a time slice of about 3 ms. (With four busy loops on two cores, 2 ms of work took 2.2 ms in the median, and 8 ms of
+/// work 33 ms.)
 const ROUNDS: u32 = 8_000_000;
 /// The pause between samples: with 8 ms of work, less than 1 % of a core.
 const PAUSE: Duration = Duration::from_secs(1);

@@ -1,4 +1,4 @@
-//! An install for one test: a service account with exactly the generated rights, and a kubeconfig that is its token.
+//! An install for one test: a service account with exactly the generated permissions, and a kubeconfig with its token.
 
 use std::path::{Path, PathBuf};
 
@@ -11,11 +11,11 @@ use kube::{Api, Client, Config};
 use serde_json::{Value, json};
 
 use super::Failure;
-use crate::wait::{PATIENCE, try_wait};
+use crate::wait::{DEFAULT_TIMEOUT, try_wait};
 
 /// Name of the service account, its Roles and its Lease; the namespace makes them the test's own.
 pub const NAME: &str = "manager";
-/// Label of what an install makes outside of namespaces, so that a run can clear it away.
+/// Label of what an install creates outside of namespaces, so that a run can delete it.
 pub const LABEL: &str = "multi-operator.example.com/e2e-processes";
 
 /// A service account in `namespace` that may do what an install may, and no more.
@@ -23,7 +23,7 @@ pub const LABEL: &str = "multi-operator.example.com/e2e-processes";
 pub struct Install {
     /// Where the service account and the Lease live.
     pub namespace: String,
-    /// The namespaces it has rights in.
+    /// The namespaces in which it has permissions.
     pub watched: Vec<String>,
     /// Its token, as managers and scrapers send it.
     pub token: String,
@@ -32,7 +32,7 @@ pub struct Install {
 }
 
 impl Install {
-    /// Makes one whose rights end at its namespaces: the Role in each of `watched`, and the Role for its Lease.
+    /// Creates one whose permissions are limited to namespaces: the Role in each of `watched`, and the Role for its Lease.
     ///
     /// # Errors
     /// What the API server says.
@@ -53,8 +53,8 @@ impl Install {
         Ok(Self { namespace: namespace.to_owned(), watched, token, client: client.clone(), kubeconfig })
     }
 
-    /// Makes one that watches its own namespace, and may also ask the cluster who may read metrics and which other
-    /// managers live.
+    /// Creates one that watches its own namespace, and may also check at cluster level who may read metrics and which other
+    /// managers run.
     ///
     /// # Errors
     /// What the API server says.
@@ -90,7 +90,7 @@ impl Install {
             "subjects": [{ "kind": "ServiceAccount", "name": NAME, "namespace": self.namespace }],
         });
         apply(&self.client, None, binding).await?;
-        // A right to read a path that is no resource is used by scrapers, who wait by themselves.
+        // The permission to read a path that is no resource is used by scrapers, which retry by themselves.
         if rule["resources"].is_null() {
             return Ok(());
         }
@@ -103,10 +103,10 @@ impl Install {
         format!("system:serviceaccount:{}:{NAME}", self.namespace)
     }
 
-    /// How clients reach the cluster as this account.
+    /// How clients connect to the cluster as this account.
     ///
     /// # Errors
-    /// If the kubeconfig does not make sense.
+    /// If the kubeconfig is invalid.
     pub async fn config(&self) -> Result<Config, Failure> {
         Ok(Config::from_custom_kubeconfig(self.kubeconfig.clone(), &KubeConfigOptions::default()).await?)
     }
@@ -177,11 +177,11 @@ async fn grant(client: &Client, namespace: &str, target: &str, file: &str) -> Re
     allows(client, &account, Some(target), &rule, true).await
 }
 
-/// Waits until the API server lets an account do what a rule says first, or forbids it: it learns of roles and bindings by
-/// watches, and a request that comes before is answered by what was known then.
+/// Waits until the API server allows an account the first thing of a rule, or forbids it: it learns of roles and bindings by
+/// watches, and answers earlier requests by what it knew then.
 ///
 /// # Errors
-/// If it does not, or cannot be asked.
+/// If it does not, or cannot be reached.
 pub async fn allows(
     client: &Client,
     account: &str,
@@ -205,7 +205,7 @@ pub async fn allows(
     });
     let review: SubjectAccessReview = serde_json::from_value(review)?;
     let reviews: Api<SubjectAccessReview> = Api::all(client.clone());
-    try_wait(PATIENCE, || async {
+    try_wait(DEFAULT_TIMEOUT, || async {
         let answer = reviews.create(&PostParams::default(), &review).await.map_err(|error| error.to_string())?;
         let now = answer.status.is_some_and(|status| status.allowed);
         if now == allowed { Ok(()) } else { Err(format!("{account} may {rule}: {now}")) }

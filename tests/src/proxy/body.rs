@@ -16,7 +16,7 @@ pub(super) type Broken = Box<dyn std::error::Error + Send + Sync>;
 /// Any body.
 pub(super) type Body = UnsyncBoxBody<Bytes, Broken>;
 
-/// A whole body.
+/// A complete body.
 pub(super) fn full(bytes: impl Into<Bytes>) -> Body {
     Full::new(bytes.into()).map_err(|never| match never {}).boxed_unsync()
 }

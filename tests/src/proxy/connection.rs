@@ -1,5 +1,5 @@
-//! A connection that can be made to hang: it stays open, takes nothing more, gives nothing more, and says nothing of it.
-//! So a network behaves whose middle has forgotten a connection.
+//! A connection that can be frozen: it stays open, accepts nothing more, delivers nothing more, and reports no error. A network
+//! behaves like this when a device between the ends has forgotten a connection.
 
 use std::io;
 use std::pin::Pin;

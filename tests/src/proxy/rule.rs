@@ -1,4 +1,4 @@
-//! What a proxy does to the requests that it is told to spoil.
+//! The faults that a proxy injects into requests.
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,9 +20,9 @@ pub enum Fault {
     NotServed,
     /// It reaches the API server; what that answers is thrown away, and this code answered instead.
     AppliedThen(u16),
-    /// It goes on after so long, whether the rule is lifted by then or not.
+    /// It continues after this time, whether the rule is lifted by then or not.
     Late(Duration),
-    /// It waits, and goes on once the rule is lifted.
+    /// It waits, and continues once the rule is lifted.
     Hold,
     /// It reaches the API server; no answer comes until the rule is lifted.
     AppliedThenHold,
@@ -30,7 +30,7 @@ pub enum Fault {
     Expired,
     /// A watch: it opens, and its events wait until the rule is lifted.
     HoldEvents,
-    /// A list or watch: each object goes through this.
+    /// A list or watch: each object passes through this function.
     Alter(Arc<dyn Fn(&mut Value) + Send + Sync>),
 }
 
@@ -68,7 +68,7 @@ impl Rule {
         Self { when: Box::new(when), skip: 0, times: usize::MAX, fault, seen, hits, lifted }
     }
 
-    /// Lets the first few through.
+    /// Lets the first few pass.
     #[must_use]
     pub fn skip(self, skip: usize) -> Self {
         Self { skip, ..self }
@@ -114,7 +114,7 @@ impl Rules {
     }
 }
 
-/// A rule in force. Goes on until it is lifted, whether this is kept or not.
+/// A rule in force. It stays in force until it is lifted, even if this value is dropped.
 #[derive(Clone)]
 pub struct InForce {
     rules: Arc<Rules>,
@@ -128,7 +128,7 @@ impl InForce {
         Self { rules: rules.clone(), rule }
     }
 
-    /// Ends it, and lets go of what it held.
+    /// Lifts it, and releases what it held.
     pub fn lift(&self) {
         self.rules.rules().retain(|rule| !Arc::ptr_eq(rule, &self.rule));
         self.rule.lifted.send_replace(true);

@@ -1,4 +1,4 @@
-//! The files of snapshots, as somebody sees them who mounts their volume.
+//! The files of snapshots, as a pod sees them that mounts their volume.
 
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::json;
@@ -13,7 +13,7 @@ pub struct Files<'a> {
 }
 
 impl<'a> Files<'a> {
-    /// Mounts that claim's volume.
+    /// Mounts the volume of this PVC.
     pub async fn of(ns: &'a Namespace, claim: &str) -> Self {
         let pod = format!("{claim}-files");
         let confined = json!({
@@ -34,7 +34,7 @@ impl<'a> Files<'a> {
         Self { ns, pod }
     }
 
-    /// What a script prints, in the volume's folder.
+    /// The output of a script in the volume's directory.
     ///
     /// # Panics
     /// If it fails.
@@ -43,9 +43,9 @@ impl<'a> Files<'a> {
         self.ns.kubectl(&["exec", &self.pod, "--", "bash", "-c", &script]).await.ok().trim().to_owned()
     }
 
-    /// The snapshots that are there, by name: a folder's also has the beginning of a uid.
+    /// The existing snapshots, by name: the name of a directory also has the beginning of a UID.
     pub async fn snapshots(&self) -> Vec<String> {
         let all = self.script("for it in */manifest.json; do [ ! -e $it ] || dirname $it; done").await;
-        all.lines().filter_map(|folder| Some(folder.rsplit_once('-')?.0.to_owned())).collect()
+        all.lines().filter_map(|directory| Some(directory.rsplit_once('-')?.0.to_owned())).collect()
     }
 }

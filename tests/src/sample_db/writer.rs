@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::Database;
 use crate::wait::wait_until;
 
-/// It goes on whatever happens; a row that was refused, or of which nothing was heard, gets another number.
+/// It continues whatever happens; a row that was rejected, or that was not acknowledged, gets another number.
 const SCRIPT: &str = r#"i=0
 until psql --quiet --command "create table if not exists written (n int primary key)" >/dev/null 2>&1; do sleep 0.1; done
 while true; do
@@ -79,7 +79,7 @@ spec:
         logs.stdout.lines().filter_map(row).collect()
     }
 
-    /// Looks for every acknowledged row; how many there are, and the longest time in which none was.
+    /// Searches every acknowledged row; returns how many there are, and the longest time without one.
     pub async fn verdict(&self) -> (usize, Duration) {
         let rows = self.acknowledged().await;
         let last = rows.last().map_or(0, |(_, number)| *number);

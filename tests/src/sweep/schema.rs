@@ -14,7 +14,7 @@ pub enum Step {
     NewItem(usize),
 }
 
-/// What somebody does at a place: puts a value there, or takes away what is there.
+/// An edit at a place: sets a value, or removes the one that is there.
 #[derive(Clone, Debug)]
 pub struct Edit {
     pub path: Vec<Step>,
@@ -36,14 +36,14 @@ impl Edit {
         place
     }
 
-    /// The object with the edit made.
-    pub fn made_in(&self, object: &Value) -> Value {
+    /// The object with the edit.
+    pub fn applied_to(&self, object: &Value) -> Value {
         let mut object = object.clone();
         make(&mut object, &self.path, self.value.as_ref());
         object
     }
 
-    /// A merge patch that makes it, of the object with it made. It replaces lists as a whole.
+    /// A merge patch for the edit, from the edited object. It replaces lists completely.
     pub fn merge_patch(&self, after: &Value) -> Value {
         merge(after, &self.path)
     }
@@ -101,7 +101,7 @@ fn make(object: &mut Value, path: &[Step], value: Option<&Value>) {
     }
 }
 
-/// What validation wants in new items of lists beside what schemas require: of a container what it runs, of a union one member.
+/// What validation requires in new items of lists in addition to the schema: the image of a container, one member of a union.
 const NEEDED: [&str; 6] = ["name", "image", "emptyDir", "protocol", "backend", "kind"];
 
 /// The field that a path ends at or in.
@@ -203,8 +203,8 @@ impl Schemas {
         }
     }
 
-    /// What somebody applies for an edit: the place with no more around it than tells which it is. None for a removal, which an
-    /// apply cannot make of what others own.
+    /// The body of an apply for an edit: the place, with no more around it than identifies it. None for a removal, since an apply
+    /// cannot remove fields of other owners.
     pub fn body(&self, schema: &Value, after: &Value, edit: &Edit) -> Option<Value> {
         edit.value.as_ref()?;
         Some(self.around(schema, after, &edit.path))

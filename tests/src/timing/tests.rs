@@ -3,10 +3,10 @@ use std::process::{Child, Command, Stdio};
 
 use super::*;
 
-/// In which a test that does not wait has gone on.
+/// Time after which a test that does not wait has continued.
 const A_WHILE: Duration = Duration::from_millis(200);
 
-/// A lock file of this test's own, gone when dropped.
+/// A lock file of this test's own, removed when dropped.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -49,15 +49,15 @@ async fn builds_that_run_are_waited_for() {
     builds.lock_shared().expect("it can be locked");
     let waits = tokio::spawn(Timing::of(scratch.0.clone()));
     while scratch.is_free() {
-        tokio::time::sleep(AGAIN).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
     tokio::time::sleep(A_WHILE).await;
-    assert!(!waits.is_finished(), "it measures beside builds");
+    assert!(!waits.is_finished(), "it measures while builds run");
     drop(builds);
     drop(waits.await.expect("it has the machine"));
 }
 
-/// A process group that does nothing for a minute, or a shell function beside it; killed when dropped.
+/// A process group that does nothing for a minute, or a shell function with it; killed when dropped.
 struct Group(Child);
 
 impl Group {
@@ -88,7 +88,7 @@ impl Group {
         let begun = Instant::now();
         while self.is_stopped() != stopped {
             assert!(begun.elapsed() < Duration::from_secs(60), "stopped is {}", !stopped);
-            tokio::time::sleep(AGAIN).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 }
@@ -111,7 +111,7 @@ async fn builds_stand_still_while_the_lock_is_held_and_go_on_however_their_pause
     let says = open_when_there(&running(&scratch.0)).await;
     while says.try_lock().is_ok() {
         says.unlock().expect("it can be unlocked");
-        tokio::time::sleep(AGAIN).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
     for _ in 0..3 {
         let begun = Instant::now();
@@ -131,7 +131,7 @@ async fn builds_stand_still_while_the_lock_is_held_and_go_on_however_their_pause
 
 async fn open_when_there(path: &Path) -> File {
     while !path.exists() {
-        tokio::time::sleep(AGAIN).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
     open(path).expect("it can be opened")
 }

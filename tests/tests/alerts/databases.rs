@@ -7,7 +7,7 @@ use e2e::sample_db::{Database, Files, namespace};
 use kube::api::DeleteParams;
 use serde_json::json;
 
-/// Rows of 64 bytes that no compression makes small.
+/// Rows of 64 bytes that do not compress.
 fn noise(rows: u32) -> String {
     format!("create table noise as select md5(random()::text) || md5(random()::text) a from generate_series(1, {rows})")
 }
@@ -44,7 +44,7 @@ async fn a_target_that_is_full() {
     db.order("second", "").await;
     fires("SampleDBBackupFailed", &of_it).await;
     ns.api::<SampleDBSnapshot>().delete("first", &DeleteParams::default()).await.expect("it can be deleted");
-    ns.until_gone::<SampleDBSnapshot>("first").await;
+    ns.until_deleted::<SampleDBSnapshot>("first").await;
     db.snapshot("third").await;
     resolves("SampleDBBackupFailed", &of_it).await;
 }
@@ -105,7 +105,7 @@ async fn a_volume_of_snapshots_that_fills_up() {
     fires("SampleDBSnapshotVolumeFilling", &of_it).await;
     db.asks("drop table noise").await;
     ns.api::<SampleDBSnapshot>().delete("first", &DeleteParams::default()).await.expect("it can be deleted");
-    ns.until_gone::<SampleDBSnapshot>("first").await;
+    ns.until_deleted::<SampleDBSnapshot>("first").await;
     db.snapshot("second").await;
     resolves("SampleDBSnapshotVolumeFilling", &of_it).await;
 }

@@ -9,7 +9,7 @@ async fn members_that_cannot_come_back() {
     let ns = namespace("alerts-quorum").await;
     let of_it = [("namespace", ns.name.as_str()), ("name", "web")];
     let etcd = Etcd::apply(&ns, "web", "{size: 3}").await;
-    let members: Vec<String> = ids(&etcd.stands(3).await).into_keys().collect();
+    let members: Vec<String> = ids(&etcd.runs(3).await).into_keys().collect();
     is_silent("EtcdClusterQuorumAtRisk", &of_it).await;
     ns.apply("apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: none}\nspec: {hard: {pods: '0'}}\n").await;
     etcd.lose_pods(&members[..1]).await;
@@ -29,7 +29,7 @@ async fn a_database_without_room() {
     let ns = namespace("alerts-space").await;
     let of_it = [("namespace", ns.name.as_str()), ("name", "web")];
     let etcd = Etcd::apply(&ns, "web", "{size: 1, quota: 100Mi}").await;
-    let member = ids(&etcd.stands(1).await).into_keys().next().expect("a member");
+    let member = ids(&etcd.runs(1).await).into_keys().next().expect("a member");
     let put = async |key: u32| {
         let (value, key) = ("x".repeat(1_400_000), format!("k{key}"));
         let put = ["exec", "--stdin", &member, "--container=etcd", "--", "/usr/local/bin/etcdctl", "put", &key];
@@ -46,7 +46,7 @@ async fn a_database_without_room() {
     fires("EtcdClusterAlarm", &[("namespace", &ns.name), ("name", "web"), ("alarm", "NOSPACE")]).await;
     etcd.patch(json!({ "quota": "400Mi" })).await;
     resolves("EtcdClusterSpaceLow", &of_it).await;
-    // It is taken back by itself.
+    // The operator clears it.
     resolves("EtcdClusterAlarm", &of_it).await;
 }
 

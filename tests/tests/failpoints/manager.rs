@@ -13,12 +13,12 @@ use kube::{Api, Client, ResourceExt};
 
 /// What every life bears.
 const LIFE: &str = "e2e.example.com/life";
-/// How long a life takes to end that is told to.
+/// How long a manager may take to end on request.
 const END: Duration = Duration::from_secs(60);
 
-/// The manager as pods of which each lives once: its Deployment would start it again at once, as it was, and it would go on
-/// before anybody has seen that it died. Never do two run at a time, so none asks for the Lease. When dropped, the
-/// Deployment is again what it was.
+/// The manager as pods of which each lives once: its Deployment would restart it at once, with the same environment, and it would
+/// continue before the test has seen the crash. Two never run at a time, so none waits for the Lease. When dropped, the
+/// Deployment is restored.
 pub struct Manager {
     client: Client,
     deployments: Api<Deployment>,
@@ -55,8 +55,8 @@ impl Manager {
             let env = container.env.get_or_insert_default();
             env.extend([variable("FAILPOINT", effect), variable("NO_LEADER_ELECTION", "true")]);
         }
-        let made = self.pods.create(&PostParams::default(), &pod).await;
-        made.unwrap_or_else(|error| panic!("the manager cannot be started: {error}"));
+        let created = self.pods.create(&PostParams::default(), &pod).await;
+        created.unwrap_or_else(|error| panic!("the manager cannot be started: {error}"));
         *self.life.lock().expect("no test has panicked here") = Some(name);
     }
 

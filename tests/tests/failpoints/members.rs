@@ -1,4 +1,4 @@
-//! etcd's own lists of its members, asked all the time of every member.
+//! etcd's own member lists, polled from every member.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -26,10 +26,10 @@ struct List {
     members: Vec<Member>,
 }
 
-/// Who was asked, and what it listed.
+/// The member, and its list.
 type Listed = (String, Vec<Member>);
 
-/// Asks until it is dropped.
+/// Polls until it is dropped.
 pub struct Lists {
     seen: Arc<Mutex<Vec<Listed>>>,
     asking: JoinHandle<()>,
@@ -62,7 +62,7 @@ impl Lists {
     /// If there were, or if no list was had.
     pub fn one_at_a_time(&self, fewest: usize, most: usize) {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        assert!(!seen.is_empty(), "no member has told of the members");
+        assert!(!seen.is_empty(), "no member has listed the members");
         for (of, list) in seen.iter() {
             let coming = list.iter().filter(|member| member.is_learner || member.name.is_empty()).count();
             assert!(coming <= 1, "{of} listed two that were on their way in: {list:?}");

@@ -1,23 +1,23 @@
-//! A member whose pod and claim are gone.
+//! A member whose pod and PVC are deleted.
 
 use e2e::etcd::{Etcd, Writer, cluster_id, ids, namespace};
 use k8s_openapi::api::core::v1::PersistentVolumeClaim;
 use kube::api::DeleteParams;
 
-use crate::course::{Outcome, dying_after};
 use crate::manager::Manager;
+use crate::scenario::{Outcome, dying_after};
 
 #[tokio::test]
 async fn of_one_in_three() {
     let mut ns = namespace("failpoints-replace").await;
     ns.be_alone().await;
     let etcd = Etcd::apply(&ns, "web", "{size: 3, version: 3.5.35}").await;
-    let mut before = etcd.stands(3).await;
+    let mut before = etcd.runs(3).await;
     let (writer, manager) = (Writer::start(&etcd).await, Manager::new(&ns.client));
     for boundary in [
         "change: Remove {",
-        r#"Create(Create { kind: Kind { group: "", version: "v1", kind: "Pod""#,
-        r#"Apply(Apply { kind: Kind { group: "", version: "v1", kind: "PersistentVolumeClaim""#,
+        r#"Create(Create { kind: ResourceKind { group: "", version: "v1", kind: "Pod""#,
+        r#"Apply(Apply { kind: ResourceKind { group: "", version: "v1", kind: "PersistentVolumeClaim""#,
         "change: Add {",
         "change: Promote {",
     ] {

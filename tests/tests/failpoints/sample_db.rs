@@ -10,10 +10,10 @@ use serde_json::json;
 
 use crate::manager::Manager;
 
-mod course;
 mod left;
+mod scenario;
 
-use course::{Effects, dying_after_each};
+use scenario::{Effects, dying_after_each};
 
 /// Counts how often the initial configuration ran.
 const INIT: &str = "create table if not exists ran (n serial primary key); insert into ran default values;";
@@ -35,8 +35,8 @@ async fn ended(db: Database<'_>, to: &str, result: UpgradeResult) -> SampleDBSta
 fn ground(of: Effects<'_>, name: &str) -> Vec<String> {
     vec![
         of.apply("SampleDB", name),
-        of.act("MakeSecret(System)"),
-        of.act("MakeSecret(App)"),
+        of.act("CreateSecret(System)"),
+        of.act("CreateSecret(App)"),
         of.apply("PersistentVolumeClaim", &format!("data-{name}-0")),
         of.apply("ConfigMap", &format!("{name}-configuration")),
         of.apply("ConfigMap", &format!("{name}-connection")),
@@ -80,9 +80,9 @@ async fn a_life() {
         of.delete("Job", "by-hand-backup"),
         of.delete("Job", "by-hand-verify"),
     ];
-    dying_after_each((&ns, &manager), &effects, db.order("by-hand", ""), db.proved("by-hand")).await;
+    dying_after_each((&ns, &manager), &effects, db.order("by-hand", ""), db.verified("by-hand")).await;
     left::claims_alone(&ns, &["data-shop-0", "shop-snapshots"]).await;
-    assert_eq!(left::proved(&ns, "shop", SnapshotReason::Manual).await, ["by-hand"]);
+    assert_eq!(left::verified(&ns, "shop", SnapshotReason::Manual).await, ["by-hand"]);
 
     let writer = Writer::start(db).await;
     minor(&manager, db).await;
@@ -95,7 +95,7 @@ async fn a_life() {
     println!("  {rows} rows, none lost; no row for {pause:.1?}");
     assert_eq!((db.asks(SUM).await, db.asks(RAN).await), (sum.clone(), "1".to_owned()));
     // One before each of the two.
-    assert_eq!(left::proved(&ns, "shop", SnapshotReason::PreUpgrade).await.len(), 2);
+    assert_eq!(left::verified(&ns, "shop", SnapshotReason::PreUpgrade).await.len(), 2);
 
     let last = deletion(&manager, db).await;
     restore(&manager, &ns, &last, &sum).await;
@@ -133,7 +133,7 @@ async fn major(manager: &Manager, db: Database<'_>) {
         of.apply("StatefulSet", "shop-17"),
         of.create("Job", "shop-upgrade-17-12"),
         of.apply("Service", "shop-rw"),
-        of.act("LetIn"),
+        of.act("AllowConnections"),
         of.delete("StatefulSet", "shop"),
         of.create("Job", "shop-finish-17-12"),
         of.delete("Job", "shop-check"),
@@ -159,7 +159,7 @@ fn end_of(of: Effects<'_>, name: &str, claims: &[&str]) -> Vec<String> {
         of.create_some("Job", &last),
     ];
     effects.extend(claims.iter().map(|claim| of.delete("PersistentVolumeClaim", claim)));
-    effects.extend([of.act("DropSecret(App)"), of.act("DropSecret(System)"), of.apply("SampleDB", name)]);
+    effects.extend([of.act("DeleteSecret(App)"), of.act("DeleteSecret(System)"), of.apply("SampleDB", name)]);
     effects
 }
 
@@ -167,10 +167,10 @@ fn end_of(of: Effects<'_>, name: &str, claims: &[&str]) -> Vec<String> {
 async fn deletion(manager: &Manager, db: Database<'_>) -> String {
     println!("deletion, in the foreground");
     let effects = end_of(Effects(&db.ns.name), "shop", &["data-shop-0", "data-shop-17"]);
-    dying_after_each((db.ns, manager), &effects, db.delete(PropagationPolicy::Foreground), db.is_gone()).await;
+    dying_after_each((db.ns, manager), &effects, db.delete(PropagationPolicy::Foreground), db.is_deleted()).await;
     left::nothing_of(db.ns, "shop").await;
     left::claims_alone(db.ns, &["shop-snapshots"]).await;
-    let last = left::proved(db.ns, "shop", SnapshotReason::Final).await;
+    let last = left::verified(db.ns, "shop", SnapshotReason::Final).await;
     assert_eq!(last.len(), 1, "{last:?}");
     last[0].clone()
 }
@@ -205,12 +205,12 @@ async fn restore(manager: &Manager, ns: &Namespace, last: &str, sum: &str) {
     orphan_the_pod(ns, "again").await;
     again.delete(PropagationPolicy::Background).await;
     let effects = [of.delete("Pod", "again-0"), of.delete("PersistentVolumeClaim", "data-again-0")];
-    dying_after_each((ns, manager), &effects, async {}, again.is_gone()).await;
+    dying_after_each((ns, manager), &effects, async {}, again.is_deleted()).await;
     left::nothing_of(ns, "again").await;
-    assert_eq!(left::proved(ns, "again", SnapshotReason::Final).await.len(), 1);
+    assert_eq!(left::verified(ns, "again", SnapshotReason::Final).await.len(), 1);
 }
 
-/// A snapshot goes with its files, and no other's.
+/// A snapshot is deleted with its own files, and no others.
 async fn removal(manager: &Manager, ns: &Namespace, last: &str) {
     println!("deletion of a snapshot");
     let of = Effects(&ns.name);
@@ -219,7 +219,7 @@ async fn removal(manager: &Manager, ns: &Namespace, last: &str) {
         let how = DeleteParams::default();
         ns.api::<SampleDBSnapshot>().delete("by-hand", &how).await.expect("it can be deleted");
     };
-    dying_after_each((ns, manager), &effects, delete, ns.until_gone::<SampleDBSnapshot>("by-hand")).await;
+    dying_after_each((ns, manager), &effects, delete, ns.until_deleted::<SampleDBSnapshot>("by-hand")).await;
     let files = Files::of(ns, "shop-snapshots").await.snapshots().await;
     assert!(files.len() == 3 && files.iter().any(|name| name == last), "{files:?}");
     assert!(files.iter().all(|name| name != "by-hand"), "{files:?}");
@@ -250,7 +250,7 @@ async fn the_way_back() {
         // And back.
         of.delete("Job", "shop-check"),
         of.delete("Job", "shop-upgrade-17-12"),
-        of.act("LetIn"),
+        of.act("AllowConnections"),
         of.delete("StatefulSet", "shop-17"),
         of.delete("PersistentVolumeClaim", "data-shop-17"),
     ];
@@ -267,10 +267,10 @@ async fn the_way_back() {
     left::claims_alone(&ns, &["data-shop-0", "shop-snapshots"]).await;
 
     println!("deletion, in the background");
-    // The last snapshot is proved by restoring it, which these rows would not let be done.
+    // The final snapshot is verified by restoring it, which these rows prevent.
     db.asks("drop table aaa, zzz").await;
     let effects = [of.create_some("SampleDBSnapshot", "shop-final-"), of.delete("StatefulSet", "shop")];
-    dying_after_each((&ns, &manager), &effects, db.delete(PropagationPolicy::Background), db.is_gone()).await;
+    dying_after_each((&ns, &manager), &effects, db.delete(PropagationPolicy::Background), db.is_deleted()).await;
     left::nothing_of(&ns, "shop").await;
-    assert_eq!(left::proved(&ns, "shop", SnapshotReason::Final).await.len(), 1);
+    assert_eq!(left::verified(&ns, "shop", SnapshotReason::Final).await.len(), 1);
 }

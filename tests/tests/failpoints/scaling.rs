@@ -2,15 +2,15 @@
 
 use e2e::etcd::{Etcd, Writer, ids, namespace};
 
-use crate::course::{Outcome, dying_after};
 use crate::manager::Manager;
+use crate::scenario::{Outcome, dying_after};
 
 const ONE: (usize, usize) = (1, 3);
 
 /// What is done when members come, each of it twice but the last.
 const UP: [&str; 5] = [
-    r#"Create(Create { kind: Kind { group: "", version: "v1", kind: "Pod""#,
-    r#"Apply(Apply { kind: Kind { group: "", version: "v1", kind: "PersistentVolumeClaim""#,
+    r#"Create(Create { kind: ResourceKind { group: "", version: "v1", kind: "Pod""#,
+    r#"Apply(Apply { kind: ResourceKind { group: "", version: "v1", kind: "PersistentVolumeClaim""#,
     "change: Add {",
     "change: Promote {",
     r#"kind: "PodDisruptionBudget""#,
@@ -19,7 +19,7 @@ const UP: [&str; 5] = [
 const DOWN: [&str; 4] = [
     "multi-operator.example.com/retiring",
     "change: Remove {",
-    r#"Delete(Delete { kind: Kind { group: "", version: "v1", kind: "Pod""#,
+    r#"Delete(Delete { kind: ResourceKind { group: "", version: "v1", kind: "Pod""#,
     r#"kind: "PodDisruptionBudget""#,
 ];
 
@@ -28,9 +28,9 @@ async fn up_and_down_with_volumes_that_go() {
     let mut ns = namespace("failpoints-delete").await;
     ns.be_alone().await;
     let etcd = Etcd::apply(&ns, "web", "{size: 1, version: 3.5.35, storage: {onDelete: Delete}}").await;
-    let mut first = ids(&etcd.stands(1).await);
+    let mut first = ids(&etcd.runs(1).await);
     let (writer, manager) = (Writer::start(&etcd).await, Manager::new(&ns.client));
-    let volume = r#"Delete(Delete { kind: Kind { group: "", version: "v1", kind: "PersistentVolumeClaim""#;
+    let volume = r#"Delete(Delete { kind: ResourceKind { group: "", version: "v1", kind: "PersistentVolumeClaim""#;
     for (up, down) in UP.into_iter().zip(DOWN.into_iter().chain([volume])) {
         let grown = Outcome { members: 3, retired: 0, between: ONE };
         let three = dying_after(&manager, (&etcd, &writer), up, etcd.scale(3), &grown).await;
@@ -47,14 +47,14 @@ async fn down_with_volumes_that_stay() {
     let mut ns = namespace("failpoints-retain").await;
     ns.be_alone().await;
     let etcd = Etcd::apply(&ns, "web", "{size: 3, version: 3.5.35, storage: {onDelete: Retain}}").await;
-    etcd.stands(3).await;
+    etcd.runs(3).await;
     let (writer, manager) = (Writer::start(&etcd).await, Manager::new(&ns.client));
     let mut retired = 0;
     for down in DOWN.into_iter().chain(["multi-operator.example.com/retired"]) {
-        // What the last life was to die of may be done on the way up as well.
+        // The effect after which the last life was to crash may be performed on the way up, too.
         manager.lives_until("").await;
         etcd.scale(3).await;
-        etcd.stands(3).await;
+        etcd.runs(3).await;
         // No more are kept: docs/etcd-cluster.md.
         retired = (retired + 2).min(5);
         let shrunk = Outcome { members: 1, retired, between: ONE };

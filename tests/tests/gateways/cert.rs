@@ -15,8 +15,8 @@ pub(crate) struct Certificate {
 impl Certificate {
     /// A new one for that host.
     pub(crate) fn of(host: &str) -> Self {
-        let made = rcgen::generate_simple_self_signed([host.to_owned()]).expect("a certificate can be made");
-        let (certificate, key) = (made.cert.pem(), made.signing_key.serialize_pem());
+        let created = rcgen::generate_simple_self_signed([host.to_owned()]).expect("a certificate can be created");
+        let (certificate, key) = (created.cert.pem(), created.signing_key.serialize_pem());
         let file = std::env::temp_dir().join(format!("{host}-{}.pem", std::process::id()));
         std::fs::write(&file, &certificate).expect("a temporary file can be written");
         Self { file, certificate, key }

@@ -1,4 +1,4 @@
-//! A gateway in another namespace lets in whom its listener names.
+//! A gateway in another namespace accepts routes from the namespaces that its listener names.
 
 use api::ConditionStatus;
 use e2e::namespace::Namespace;
@@ -9,14 +9,14 @@ use crate::stage::{ANYTHING, answered, answers, gateway, host, my_app, routed, r
 #[tokio::test]
 async fn a_gateway_elsewhere_has_to_allow_the_route() {
     let ns = Namespace::new("gw-consent").await;
-    let infra = ns.beside("gw-infra", &[]).await;
+    let infra = ns.another("gw-infra", &[]).await;
     let host = host(&ns, "web");
     infra.apply(&gateway("{from: Same}")).await;
     let route = format!("{{host: {host}, gateway: {{name: public, namespace: {}}}}}", infra.name);
     ns.apply(&my_app("web", 1, &route)).await;
     let message = routed(&ns, "web", ConditionStatus::False, "NotAllowedByListeners").await;
     assert!(!message.is_empty(), "a condition says what is wrong");
-    // Whoever calls the Service is served.
+    // Clients inside the cluster reach the Service in any case.
     run(&ns, "web", 1).await;
     answers(&host, ANYTHING, 404).await;
 
@@ -32,11 +32,11 @@ async fn a_gateway_elsewhere_has_to_allow_the_route() {
 }
 
 #[tokio::test]
-async fn a_gateway_that_is_missing_or_has_no_such_listener_is_told() {
+async fn a_gateway_that_is_missing_or_has_no_such_listener_is_reported() {
     let ns = Namespace::new("gw-missing").await;
     let host = host(&ns, "web");
     ns.apply(&my_app("web", 1, &format!("{{host: {host}, gateway: {{name: public}}}}"))).await;
-    // Until the HTTPRoute is made, the condition says that instead.
+    // Until the HTTPRoute exists, the condition says that instead.
     ns.eventually("the condition to name the Gateway", || async {
         let message = routed(&ns, "web", ConditionStatus::Unknown, "AcceptancePending").await;
         if message.contains(&format!("{}/public", ns.name)) { Ok(()) } else { Err(message) }

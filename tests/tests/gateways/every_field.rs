@@ -7,14 +7,14 @@ use e2e::sweep::{Child, of_others, swept};
 use crate::stage::{gateway, my_app};
 
 #[tokio::test]
-async fn is_taken_back_or_listed_as_of_others() {
+async fn is_reverted_or_listed_as_foreign() {
     let route = my_app("web", 0, "{host: sweep.example.com, path: /shop, gateway: {name: public}}");
     let child = Child {
         group: "gateway.networking.k8s.io",
         version: "v1",
         kind: "HTTPRoute",
         manifest: format!("{}---\n{route}", gateway("{from: Same}")),
-        theirs: of_others(&[]),
+        foreign: of_others(&[]),
         ..Child::default()
     };
     swept::<MyApp>(&child).await;

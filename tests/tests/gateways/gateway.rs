@@ -57,7 +57,7 @@ async fn no_request_fails_while_a_rollout_replaces_the_pods() {
     rolls_unnoticed(&ns, &host, 2).await;
 }
 
-/// Traefik takes changes up every 2 s; the earlier one stays for long enough.
+/// Traefik applies changes every 2 s; the earlier listener stays for long enough.
 #[tokio::test]
 async fn from_an_ingress_to_a_gateway_and_back_requests_are_answered() {
     let ns = Namespace::new("gw-switch").await;
@@ -72,7 +72,7 @@ async fn from_an_ingress_to_a_gateway_and_back_requests_are_answered() {
     let by_gateway = json!({ "ingressClassName": null, "gateway": { "name": "public" } });
     ns.patch("myapp/web", &json!({ "spec": { "route": by_gateway } })).await;
     routed(&ns, "web", ConditionStatus::True, "Accepted").await;
-    ns.until_gone::<Ingress>("web").await;
+    ns.until_deleted::<Ingress>("web").await;
     let there = traffic.sent();
 
     let by_ingress = json!({ "ingressClassName": CLASS, "gateway": null });

@@ -22,7 +22,7 @@ async fn who_answers(host: &str) -> Result<BTreeSet<&'static str>, String> {
     Ok(who)
 }
 
-/// Both are told to be taken, and once one of them has gone the other one gets all requests.
+/// Both are reported as accepted, and once one of them is deleted the other one gets all requests.
 async fn share(ns: &Namespace, route: &str, host: &str, taken: &str) {
     for name in ["one", "two"] {
         ns.apply(&my_app(name, 1, route)).await;

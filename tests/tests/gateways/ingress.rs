@@ -3,7 +3,7 @@
 use api::ConditionStatus;
 use api::my_app::{MyApp, ROUTE_ACCEPTED};
 use e2e::namespace::Namespace;
-use e2e::objects::Ours;
+use e2e::objects::ManagedKind;
 use k8s_openapi::api::networking::v1::Ingress;
 use serde_json::json;
 
@@ -27,7 +27,7 @@ async fn requests_for_its_host_and_path_reach_the_pods_and_no_others() {
     }
 
     ns.patch("myapp/web", &json!({ "spec": { "route": null } })).await;
-    ns.until_gone::<Ingress>("web").await;
+    ns.until_deleted::<Ingress>("web").await;
     answered(&ns, &host, "/stream/1", 404).await;
     ns.until::<MyApp, ()>("web", "no word of a route", |app| {
         (app?.is_ready() && app?.condition(ROUTE_ACCEPTED).is_none()).then_some(())

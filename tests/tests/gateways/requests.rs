@@ -5,7 +5,7 @@ use std::path::Path;
 use e2e::kubectl::run;
 
 /// How long a request may take, in seconds.
-const PATIENCE: &str = "20";
+const MAX_TIME: &str = "20";
 
 /// What was answered.
 #[derive(Clone, Debug)]
@@ -19,7 +19,7 @@ pub(crate) struct Answer {
 /// Where the controller listens.
 ///
 /// # Panics
-/// If nobody says.
+/// If the environment does not say it.
 pub(crate) fn address() -> String {
     let address = std::env::var("MULTI_OPERATOR_GATEWAY").unwrap_or_default();
     assert!(
@@ -34,7 +34,7 @@ pub(crate) async fn get(host: &str, path: &str) -> Result<Answer, String> {
     ask(host, 80, &[&format!("http://{host}{path}")]).await
 }
 
-/// The same by TLS: whoever answers must prove by that certificate that it is that host.
+/// The same by TLS: the server must have that certificate for the host.
 pub(crate) async fn get_by_tls(host: &str, path: &str, certificate: &Path) -> Result<Answer, String> {
     ask(host, 443, &["--cacert", &certificate.display().to_string(), &format!("https://{host}{path}")]).await
 }
@@ -42,7 +42,7 @@ pub(crate) async fn get_by_tls(host: &str, path: &str, certificate: &Path) -> Re
 /// curl takes a connection of its own each time, as clients do that have not been here before.
 async fn ask(host: &str, port: u16, arguments: &[&str]) -> Result<Answer, String> {
     let at = format!("{host}:{port}:{}", address());
-    let how = ["--silent", "--show-error", "--max-time", PATIENCE, "--resolve", &at, "--write-out", "\n%{http_code}"];
+    let how = ["--silent", "--show-error", "--max-time", MAX_TIME, "--resolve", &at, "--write-out", "\n%{http_code}"];
     let answer = run("", "curl", &[&how[..], arguments].concat()).await;
     if !answer.success {
         return Err(answer.stderr.trim().to_owned());

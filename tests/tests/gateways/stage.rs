@@ -1,15 +1,15 @@
-//! What these tests have in common: a MyApp that tells what it was asked, its hosts, and what is waited for.
+//! What these tests have in common: a MyApp that returns each request's details, its hosts, and what to wait for.
 
 use api::ConditionStatus;
 use api::my_app::{MyApp, ROUTE_ACCEPTED};
 use e2e::namespace::Namespace;
-use e2e::objects::{Ours, runs};
+use e2e::objects::{ManagedKind, runs};
 
 use crate::requests::{Answer, get};
 
 /// The class of Ingresses and of Gateways that the controller serves.
 pub(crate) const CLASS: &str = "traefik";
-/// Every path below it is answered by the pods, with what was asked.
+/// The pods answer every path below it with the details of the request.
 pub(crate) const ANYTHING: &str = "/anything/here";
 
 /// A host that no other test has.
@@ -17,8 +17,8 @@ pub(crate) fn host(ns: &Namespace, name: &str) -> String {
     format!("{name}.{}.example.com", ns.name)
 }
 
-/// A MyApp of so many pods, with that route. Its pods tell their names at `/hostname`, and answer for as long as the controller may
-/// take to hear that they are going, as docs/my-app.md says.
+/// A MyApp of this many pods, with this route. Its pods return their names at `/hostname`, and serve for as long as the
+/// controller may take to learn that they are terminating, as docs/my-app.md says.
 pub(crate) fn my_app(name: &str, replicas: u32, route: &str) -> String {
     format!(
         "apiVersion: example.com/v1
@@ -36,7 +36,7 @@ spec:
     )
 }
 
-/// A Gateway for HTTP at the controller's port, which lets routes in from the namespaces that `from` says.
+/// A Gateway for HTTP at the controller's port, which accepts routes from the namespaces that `from` says.
 pub(crate) fn gateway(from: &str) -> String {
     format!(
         "apiVersion: gateway.networking.k8s.io/v1

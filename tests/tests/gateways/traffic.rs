@@ -1,4 +1,4 @@
-//! Requests, one after the other, beside what a test does: none of them may fail.
+//! Continuous requests while a test acts: none of them may fail.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -12,12 +12,12 @@ use tokio::task::JoinHandle;
 use crate::requests::get;
 use crate::stage::{ANYTHING, answered, answers, run};
 
-/// How many clients ask at a time.
+/// The number of concurrent clients.
 const CLIENTS: usize = 2;
 /// How many requests it takes at least for "none failed" to say something.
 const ENOUGH: usize = 200;
 /// How long that may take.
-const PATIENCE: Duration = Duration::from_secs(240);
+const TRAFFIC_TIMEOUT: Duration = Duration::from_secs(240);
 
 /// Clients of one host.
 pub(crate) struct Traffic {
@@ -40,10 +40,10 @@ impl Traffic {
         self.sent.load(Ordering::Relaxed)
     }
 
-    /// Goes on until there were enough requests, and that many after now; what failed of all.
+    /// Continues until there were enough requests in all, and this many from now on; returns the failed ones of all.
     pub(crate) async fn end(self, after: usize) -> Vec<String> {
         let least = ENOUGH.max(self.sent() + after);
-        wait_until(&format!("{least} requests for {}", self.host), PATIENCE, || async {
+        wait_until(&format!("{least} requests for {}", self.host), TRAFFIC_TIMEOUT, || async {
             let sent = self.sent();
             if sent >= least { Ok(()) } else { Err(format!("{sent} so far")) }
         })
@@ -59,7 +59,7 @@ impl Traffic {
     }
 }
 
-/// Asks until it is told to end; what failed.
+/// Sends requests until it is stopped; returns the failed ones.
 async fn client(host: String, ended: Arc<AtomicBool>, sent: Arc<AtomicUsize>) -> Vec<String> {
     let mut failed = Vec::new();
     while !ended.load(Ordering::Relaxed) {
@@ -73,10 +73,10 @@ async fn client(host: String, ended: Arc<AtomicBool>, sent: Arc<AtomicUsize>) ->
     failed
 }
 
-/// Has other pods take the place of a MyApp's so many, while clients ask it: they notice nothing.
+/// Replaces this many pods of a MyApp while clients send requests, none of which fails.
 ///
 /// # Panics
-/// If a request fails, or the same pods answer afterwards.
+/// If a request fails, or the same pods answer afterward.
 pub(crate) async fn rolls_unnoticed(ns: &Namespace, host: &str, pods: usize) {
     let before = answered(ns, host, "/hostname", 200).await.page;
     let traffic = Traffic::to(host);
@@ -85,13 +85,13 @@ pub(crate) async fn rolls_unnoticed(ns: &Namespace, host: &str, pods: usize) {
     ns.patch("myapp/web", &json!({ "spec": { "env": env } })).await;
     run(ns, "web", i32::try_from(pods).expect("a few")).await;
     no_more_pods(ns, pods).await;
-    println!("{} requests until the earlier pods were gone", traffic.sent());
+    println!("{} requests until the earlier pods were deleted", traffic.sent());
     let failed = traffic.end(50).await;
     assert!(failed.is_empty(), "{failed:#?}");
     assert_ne!(before, answers(host, "/hostname", 200).await.page, "other pods answer");
 }
 
-/// Until there are no more than so many pods, those that are going included.
+/// Until there are no more than this many pods, terminating ones included.
 async fn no_more_pods(ns: &Namespace, pods: usize) {
     ns.eventually(&format!("no more than {pods} pods"), || async {
         let left = ns.kubectl(&["get", "pods", "--output=name"]).await.ok();

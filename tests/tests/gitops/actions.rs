@@ -1,6 +1,6 @@
-//! What operators do by hand, from Argo CD: each action does on the live object what it says, and the Application stays Synced.
+//! What administrators do from Argo CD: each action changes the live object as it says, and the Application stays Synced.
 
-use e2e::argocd::{self, Environment::Dev, Environment::Staging, PATIENCE, application, are_well, argocd};
+use e2e::argocd::{self, Environment::Dev, Environment::Staging, SYNC_TIMEOUT, application, are_healthy, argocd};
 use e2e::wait::wait_until;
 use serde_json::Value;
 
@@ -26,16 +26,16 @@ async fn offered(kind: &str) -> Vec<(String, bool)> {
     actions.map(|one| (argocd::text(&one["Action"]), one["Disabled"] == false)).collect()
 }
 
-/// Waits until an object of dev looks so.
-async fn looks(object: &str, what: &str, like: impl Fn(&Value) -> bool) {
-    wait_until(&format!("{object} to be {what}"), PATIENCE, || async {
+/// Waits until an object of dev matches.
+async fn until_object(object: &str, what: &str, matches: impl Fn(&Value) -> bool) {
+    wait_until(&format!("{object} to be {what}"), SYNC_TIMEOUT, || async {
         let live = Dev.instance(object).await;
-        if like(&live) { Ok(()) } else { Err(format!("{} {}", live["spec"], live["status"])) }
+        if matches(&live) { Ok(()) } else { Err(format!("{} {}", live["spec"], live["status"])) }
     })
     .await;
 }
 
-/// The UIDs of the pods that stay. A test before this one may have left a pod that is still terminating.
+/// The UIDs of the pods that are not terminating. A test before this one may have left a pod that is.
 async fn pods(selector: &str) -> Vec<String> {
     let selector = format!("--selector={selector}");
     let list = Dev.kubectl(&["get", "pods", "--namespace", "dev", &selector, "--output=json"]).await.ok();
@@ -59,18 +59,18 @@ async fn restart_makes_new_pods() {
         assert_eq!(before.len(), 1, "{before:?}");
         assert!(offered(kind).await.contains(&("restart".to_owned(), true)), "{:?}", offered(kind).await);
         act(kind, name, "restart").await;
-        wait_until("another pod", PATIENCE, || async {
+        wait_until("another pod", SYNC_TIMEOUT, || async {
             let now = pods(selector).await;
             let new = now.len() == 1 && now != before;
             if new { Ok(()) } else { Err(format!("{before:?} -> {now:?}")) }
         })
         .await;
-        are_well(&[APPLICATION], None).await;
+        are_healthy(&[APPLICATION], None).await;
     }
 }
 
 #[tokio::test]
-async fn pause_and_resume_are_heeded_and_are_no_drift() {
+async fn pause_and_resume_are_respected_and_are_no_drift() {
     stage().await;
     let _turn = argocd::one_environment().await;
     for (kind, object) in
@@ -78,29 +78,29 @@ async fn pause_and_resume_are_heeded_and_are_no_drift() {
     {
         let name = object.split_once('/').expect("kind and name").1;
         act(kind, name, "pause").await;
-        looks(object, "paused", |live| live["spec"]["paused"] == true).await;
-        wait_until("Argo CD to say Suspended", PATIENCE, || async {
+        until_object(object, "paused", |live| live["spec"]["paused"] == true).await;
+        wait_until("Argo CD to say Suspended", SYNC_TIMEOUT, || async {
             let app = application(APPLICATION).await;
             let health = argocd::resource(&app, kind, name).map(|one| one["health"]["status"].clone());
-            if health == Some("Suspended".into()) { Ok(()) } else { Err(argocd::trouble(&app)) }
+            if health == Some("Suspended".into()) { Ok(()) } else { Err(argocd::not_ready(&app)) }
         })
         .await;
         argocd::compared(&[APPLICATION]).await;
         let app = application(APPLICATION).await;
-        assert_eq!(app["status"]["sync"]["status"], "Synced", "{}", argocd::trouble(&app));
+        assert_eq!(app["status"]["sync"]["status"], "Synced", "{}", argocd::not_ready(&app));
         let offered = offered(kind).await;
         assert!(
             offered.contains(&("resume".to_owned(), true)) && offered.contains(&("pause".to_owned(), false)),
             "{offered:?}"
         );
         act(kind, name, "resume").await;
-        looks(object, "resumed", |live| live["spec"]["paused"] != true).await;
-        are_well(&[APPLICATION], None).await;
+        until_object(object, "resumed", |live| live["spec"]["paused"] != true).await;
+        are_healthy(&[APPLICATION], None).await;
     }
 }
 
 #[tokio::test]
-async fn a_snapshot_is_taken_and_proved() {
+async fn a_snapshot_is_taken_and_verified() {
     stage().await;
     let _turn = argocd::one_environment().await;
     let names = || async {
@@ -110,15 +110,15 @@ async fn a_snapshot_is_taken_and_proved() {
     };
     let before = names().await;
     act("SampleDB", "orders", "snapshot").await;
-    let new = wait_until("another snapshot", PATIENCE, || async {
+    let new = wait_until("another snapshot", SYNC_TIMEOUT, || async {
         let now = names().await;
         now.iter().find(|name| !before.contains(name)).cloned().ok_or_else(|| format!("{now:?}"))
     })
     .await;
     let object = format!("sampledbsnapshot/{new}");
-    looks(&object, "proved", |live| live["status"]["verification"]["phase"] == "Passed").await;
+    until_object(&object, "verified", |live| live["status"]["verification"]["phase"] == "Passed").await;
     assert_eq!(Dev.instance(&object).await["spec"]["reason"], "Manual");
-    are_well(&[APPLICATION], None).await;
+    are_healthy(&[APPLICATION], None).await;
 }
 
 #[tokio::test]
@@ -126,16 +126,16 @@ async fn another_member_leads() {
     stage().await;
     let _turn = argocd::everything().await;
     let application = "staging-instances";
-    // A cluster of one has nobody else.
+    // A cluster of one has no other member.
     assert!(offered("EtcdCluster").await.contains(&("move-leader".to_owned(), false)));
     let leader = || async { argocd::text(&Staging.instance("etcdcluster/settings").await["status"]["leader"]) };
     let before = leader().await;
-    assert!(!before.is_empty(), "nobody leads");
+    assert!(!before.is_empty(), "no member leads");
     act_in(application, "EtcdCluster", "settings", "move-leader").await;
-    wait_until("another leader", PATIENCE, || async {
+    wait_until("another leader", SYNC_TIMEOUT, || async {
         let now = leader().await;
         if !now.is_empty() && now != before { Ok(()) } else { Err(format!("{before} -> {now}")) }
     })
     .await;
-    are_well(&[application], None).await;
+    are_healthy(&[application], None).await;
 }

@@ -1,6 +1,6 @@
-//! A CRD that is gone from git stays, with all of its kind, while what else is gone is pruned.
+//! A CRD that is deleted from git is kept, with all objects of its kind, while everything else that is deleted there is pruned.
 
-use e2e::argocd::{self, Environment::Dev, Git, PATIENCE, application, are_well, resource};
+use e2e::argocd::{self, Environment::Dev, Git, SYNC_TIMEOUT, application, are_healthy, resource};
 use e2e::cluster::SYSTEM;
 use e2e::wait::wait_until;
 use serde_json::Value;
@@ -16,7 +16,7 @@ async fn uids() -> [Value; 2] {
 }
 
 #[tokio::test]
-async fn a_crd_that_is_gone_from_git_is_kept_with_its_objects() {
+async fn a_crd_that_is_deleted_from_git_is_kept_with_its_objects() {
     stage().await;
     let _turn = argocd::one_environment().await;
     let before = uids().await;
@@ -24,23 +24,23 @@ async fn a_crd_that_is_gone_from_git_is_kept_with_its_objects() {
     git.add("kustomize/overlays/dev/doomed.yaml", DOOMED);
     git.replace("kustomize/overlays/dev/kustomization.yaml", "  - ../../base\n", "  - ../../base\n  - doomed.yaml\n");
     let revision = git.push("Something to prune").await;
-    are_well(&["dev-operator"], Some(&revision)).await;
+    are_healthy(&["dev-operator"], Some(&revision)).await;
     assert!(Dev.get("configmap/doomed", SYSTEM).await.is_some());
 
     git.replace("kustomize/overlays/dev/kustomization.yaml", "  - doomed.yaml\n", "");
     git.replace("config/crd/kustomization.yaml", "  - bases/example.com_samples.yaml\n", "");
     let revision = git.push("A kind less, and what is to be pruned").await;
-    wait_until("the ConfigMap to be pruned", PATIENCE, || async {
+    wait_until("the ConfigMap to be pruned", SYNC_TIMEOUT, || async {
         if Dev.get("configmap/doomed", SYSTEM).await.is_none() { Ok(()) } else { Err("it is there".to_owned()) }
     })
     .await;
-    are_well(&["dev-operator", "dev-instances"], Some(&revision)).await;
+    are_healthy(&["dev-operator", "dev-instances"], Some(&revision)).await;
     // Argo CD does not note on a CRD whose it is: what git does not name any more is not the Application's any more.
     let app = application("dev-operator").await;
     assert!(resource(&app, "CustomResourceDefinition", "samples.example.com").is_none(), "{app}");
     assert!(resource(&app, "CustomResourceDefinition", "myapps.example.com").is_some(), "{app}");
     assert_eq!(uids().await, before, "the CRD and its object are the ones that they were");
     let revision = git.take_back().await;
-    are_well(&["dev-operator", "dev-instances"], Some(&revision)).await;
+    are_healthy(&["dev-operator", "dev-instances"], Some(&revision)).await;
     assert_eq!(uids().await, before);
 }

@@ -1,14 +1,14 @@
-//! What Argo CD's own programs make of kustomize/, on three clusters, one an environment (`scripts/argocd up --local`). One
-//! file a behaviour. Tests that only touch dev take turns, while another one looks at staging and production.
+//! What Argo CD's own programs do with kustomize/, on three clusters, one per environment (`scripts/argocd up --local`). One file
+//! per behavior. Tests that change dev only take turns, while another one may read staging and production.
 
 mod actions;
 mod bad_spec;
 mod converges;
 mod crd_kept;
 mod deletion;
-mod heal;
 mod projects;
 mod promotion;
+mod self_heal;
 mod soak;
 mod stage;
 mod tracking;

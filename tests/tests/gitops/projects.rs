@@ -1,4 +1,4 @@
-//! A project lets in what its environment's manifests have, and nothing else.
+//! A project permits the kinds that its environment's manifests have, and no others.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -18,9 +18,9 @@ fn listed(project: &Value, list: &str) -> Kinds {
     list.map(|one| (text(&one["group"]), text(&one["kind"]))).collect()
 }
 
-/// What a folder is built to: kinds of the cluster, and of namespaces.
-async fn built(folder: &Path) -> [Kinds; 2] {
-    let output = run("", "kustomize", &["build", folder.to_str().expect("the path is text")]).await.ok();
+/// The kinds that a directory is built to: cluster-scoped ones, and namespaced ones.
+async fn built(directory: &Path) -> [Kinds; 2] {
+    let output = run("", "kustomize", &["build", directory.to_str().expect("the path is text")]).await.ok();
     let mut kinds = [Kinds::new(), Kinds::new()];
     for document in serde_yaml_ng::Deserializer::from_str(&output) {
         let object = Value::deserialize(document).expect("kustomize prints YAML");
@@ -40,12 +40,12 @@ async fn a_project_lists_exactly_the_kinds_of_its_environment() {
         let project = e2e::argocd::read("appproject", &format!("multi-operator-{environment}")).await;
         let project = project.expect("the project is there");
         let mut all = [Kinds::new(), Kinds::new()];
-        for folder in ["crds".to_owned(), format!("overlays/{environment}"), format!("instances/{environment}")] {
-            let [cluster, namespaced] = built(&git.folder().join("kustomize").join(folder)).await;
+        for directory in ["crds".to_owned(), format!("overlays/{environment}"), format!("instances/{environment}")] {
+            let [cluster, namespaced] = built(&git.directory().join("kustomize").join(directory)).await;
             all[0].extend(cluster);
             all[1].extend(namespaced);
         }
-        // What the action `snapshot` makes.
+        // Created by the action `snapshot`.
         all[1].insert(("example.com".to_owned(), "SampleDBSnapshot".to_owned()));
         assert_eq!(listed(&project, "clusterResourceWhitelist"), all[0], "{environment}");
         assert_eq!(listed(&project, "namespaceResourceWhitelist"), all[1], "{environment}");

@@ -1,7 +1,7 @@
 //! A digest is promoted: the Application goes through Progressing, and what runs in the end is that digest.
 
 use e2e::argocd::{
-    self, Environment, Environment::Production, Environment::Staging, Git, Recorder, are_well, text, variable,
+    self, Environment, Environment::Production, Environment::Staging, Git, Recorder, are_healthy, text, variable,
 };
 use e2e::cluster::{MANAGER, SYSTEM};
 use serde_json::Value;
@@ -14,7 +14,7 @@ async fn image(environment: Environment) -> String {
     text(&live["spec"]["template"]["spec"]["containers"][0]["image"])
 }
 
-/// The images of its pods that are to stay.
+/// The images of its pods that are not terminating.
 async fn images_that_run(environment: Environment) -> Vec<String> {
     let answer = environment.kubectl(&["get", "pods", "--namespace", SYSTEM, "--output=json"]).await.ok();
     let pods: Value = serde_json::from_str(&answer).expect("kubectl prints JSON");
@@ -37,10 +37,10 @@ async fn a_digest_goes_to_staging_and_then_to_production() {
         git.replace(&format!("kustomize/overlays/{overlay}/kustomization.yaml"), old, &next);
         let revision = git.push(&format!("{overlay} gets the next digest")).await;
         let name = format!("{overlay}-operator");
-        are_well(&[&name], Some(&revision)).await;
+        are_healthy(&[&name], Some(&revision)).await;
         let seen: Vec<_> = recorder.seen().into_iter().filter(|seen| seen.name == name).collect();
         let went = |health: &str| seen.iter().position(|seen| seen.health == health && seen.revision == revision);
-        let (progressing, healthy) = (went("Progressing"), seen.iter().rposition(|seen| seen.is_well()));
+        let (progressing, healthy) = (went("Progressing"), seen.iter().rposition(|seen| seen.is_healthy()));
         assert!(progressing.is_some() && progressing < healthy, "{seen:#?}");
         assert!(seen.iter().all(|seen| seen.health != "Degraded"), "{seen:#?}");
         assert!(image(environment).await.ends_with(&next));
@@ -50,5 +50,5 @@ async fn a_digest_goes_to_staging_and_then_to_production() {
         println!("{name}: {} states, running {running:?}", seen.len());
     }
     let revision = git.take_back().await;
-    are_well(&["production-operator"], Some(&revision)).await;
+    are_healthy(&["production-operator"], Some(&revision)).await;
 }

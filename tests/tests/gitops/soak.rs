@@ -11,22 +11,22 @@ const SECONDS: u64 = 600;
 
 #[tokio::test]
 async fn staging_and_production_stay_synced_and_healthy() {
-    // Before the stage: what changes staging and production waits until this has looked for long enough.
-    let _turn = argocd::only_look().await;
+    // Before the stage: tests that change staging and production wait until this one has observed them for long enough.
+    let _turn = argocd::read_only().await;
     stage().await;
     let given = std::env::var("MULTI_OPERATOR_SOAK_SECONDS").ok();
     let seconds = given.map_or(SECONDS, |given| given.parse().expect("MULTI_OPERATOR_SOAK_SECONDS is a number"));
     let watched = |name: &str| !name.starts_with("dev-");
     let names: Vec<&str> = APPLICATIONS.into_iter().filter(|name| watched(name)).collect();
-    argocd::are_well(&names, None).await;
+    argocd::are_healthy(&names, None).await;
     let mut recorder = Recorder::start();
     tokio::time::sleep(Duration::from_secs(seconds)).await;
     let seen: Vec<_> = recorder.seen().into_iter().filter(|seen| watched(&seen.name)).collect();
     for name in &names {
         assert!(seen.iter().any(|seen| seen.name == *name), "{name} was not seen: {seen:?}");
     }
-    // Where a machine keeps them waiting, etcd elects another leader, and PostgreSQL lets a question of the manager's go unanswered:
-    // for these seconds a resource says truly that it makes progress, and no more than that.
+    // On a slow machine, etcd elects another leader, and PostgreSQL does not answer a query of the manager: for these seconds a
+    // resource correctly reports that it makes progress, and nothing worse.
     let waits = |seen: &Seen| {
         let why = ["QuorumUnconfirmed", r#""reason":"ServerSilent","status":"True","type":"Reconciling""#];
         seen.sync == "Synced" && seen.health == "Progressing" && why.iter().any(|why| seen.said.contains(why))
@@ -35,15 +35,15 @@ async fn staging_and_production_stay_synced_and_healthy() {
     let judged_late = |seen: &Seen| {
         seen.sync == "Synced" && seen.health == "Unknown" && seen.said.contains("context deadline exceeded")
     };
-    let left: Vec<_> = seen.iter().filter(|seen| !seen.is_well() && !waits(seen) && !judged_late(seen)).collect();
+    let left: Vec<_> = seen.iter().filter(|seen| !seen.is_healthy() && !waits(seen) && !judged_late(seen)).collect();
     assert!(left.is_empty(), "in {seconds} s, of {} states:\n{left:#?}", seen.len());
     // And Argo CD was at work: it has compared everything since.
     argocd::compared(&names).await;
-    argocd::are_well(&names, None).await;
+    argocd::are_healthy(&names, None).await;
     println!(
         "{seconds} s, {} Applications, {} states seen, {} of them not Synced or not Healthy: those waited for the machine",
         names.len(),
         seen.len(),
-        seen.iter().filter(|seen| !seen.is_well()).count(),
+        seen.iter().filter(|seen| !seen.is_healthy()).count(),
     );
 }

@@ -1,4 +1,4 @@
-//! What all tests begin with: projects and ApplicationSet applied once, and every Application there and well.
+//! What all tests begin with: projects and ApplicationSet applied once, and every Application present and healthy.
 
 use std::time::{Duration, Instant};
 
@@ -8,9 +8,9 @@ use tokio::sync::OnceCell;
 /// From nothing to three environments, one after the other.
 const FIRST: Duration = Duration::from_secs(900);
 
-/// What the Applications have been until they were well.
+/// The states of the Applications until they were healthy.
 pub struct Stage {
-    /// Whether the ApplicationSet was made by this run.
+    /// Whether this run has created the ApplicationSet.
     pub fresh: bool,
     /// Everything seen meanwhile.
     pub seen: Vec<Seen>,
@@ -26,8 +26,8 @@ pub async fn stage() -> &'static Stage {
             let fresh = !argocd::is_there().await;
             let begun = Instant::now();
             let mut recorder = Recorder::start();
-            argocd::apply_ours().await;
-            argocd::are_well_within(&APPLICATIONS, None, FIRST).await;
+            argocd::apply_repository().await;
+            argocd::are_healthy_within(&APPLICATIONS, None, FIRST).await;
             Stage { fresh, seen: recorder.seen(), took: begun.elapsed() }
         })
         .await

@@ -1,7 +1,8 @@
-//! Argo CD can be told to know its objects by the label app.kubernetes.io/instance, which our operator gives its children, too:
-//! none of them is taken for a leftover and pruned, not even by an Application of the same name as the custom resource.
+//! Argo CD can be configured to track its objects by the label app.kubernetes.io/instance, which the operator sets on its
+//! children, too: none of them counts as a leftover and is pruned, not even by an Application of the same name as the custom
+//! resource.
 
-use e2e::argocd::{self, APPLICATIONS, Environment::Dev, Git, PATIENCE, are_well, configure, resources};
+use e2e::argocd::{self, APPLICATIONS, Environment::Dev, Git, SYNC_TIMEOUT, are_healthy, configure, resources};
 use e2e::wait::wait_until;
 use serde_json::{Value, json};
 
@@ -41,14 +42,14 @@ fn namesake() -> Value {
 const OWN: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: namesake\n";
 
 #[tokio::test]
-async fn by_label_too_no_child_of_ours_is_pruned() {
+async fn with_tracking_by_label_too_no_managed_child_is_pruned() {
     stage().await;
     let _turn = argocd::everything().await;
     let before = children().await;
     assert!(before.len() > 5, "{before:?}");
     configure(METHOD, Some("label")).await;
     argocd::compared(&APPLICATIONS).await;
-    are_well(&APPLICATIONS, None).await;
+    are_healthy(&APPLICATIONS, None).await;
     for name in APPLICATIONS {
         let app = argocd::application(name).await;
         let extraneous: Vec<_> = resources(&app).iter().filter(|one| one["requiresPruning"] == true).collect();
@@ -60,28 +61,28 @@ async fn by_label_too_no_child_of_ours_is_pruned() {
     git.push("An Application of the database's name").await;
     argocd::apply(&namesake()).await;
     drop(argocd::argocd(&["app", "sync", "orders", "--prune"]).await.ok());
-    wait_until("the namesake to have synced", PATIENCE, || async {
+    wait_until("the namesake to have synced", SYNC_TIMEOUT, || async {
         let app = argocd::application("orders").await;
-        if app["status"]["operationState"]["phase"] == "Succeeded" { Ok(()) } else { Err(argocd::trouble(&app)) }
+        if app["status"]["operationState"]["phase"] == "Succeeded" { Ok(()) } else { Err(argocd::not_ready(&app)) }
     })
     .await;
     argocd::compared(&["orders"]).await;
     let app = argocd::application("orders").await;
-    // What has an owner is none of its own. What has none is listed, as far as the project lets it, and counts for nothing: the
-    // Application is Synced, and pruning has passed over it.
+    // An object with an owner is not its own. One without is listed, as far as the project permits it, and does not count: the
+    // Application is Synced, and pruning has ignored it.
     let own = |one: &Value| one["kind"] == "ConfigMap" && one["name"] == "namesake";
-    let strangers: Vec<_> = resources(&app).iter().filter(|one| !own(one)).collect();
-    assert!(strangers.iter().all(|one| one["kind"] == "SampleDBSnapshot"), "{strangers:#?}");
-    are_well(&["orders"], None).await;
+    let foreign: Vec<_> = resources(&app).iter().filter(|one| !own(one)).collect();
+    assert!(foreign.iter().all(|one| one["kind"] == "SampleDBSnapshot"), "{foreign:#?}");
+    are_healthy(&["orders"], None).await;
     // Nothing else is new than what the schedule may have added meanwhile.
     let mut now = children().await;
     now.retain(|one| before.contains(one) || one[2] != "Scheduled");
-    assert_eq!(now, before, "every child is the one that it was, and none is going");
+    assert_eq!(now, before, "every child is the one that it was, and none is terminating");
 
     configure(METHOD, None).await;
     argocd::release("orders").await;
     git.take_back().await;
     drop(Dev.kubectl(&["delete", "configmap", "namesake", "--namespace", "dev"]).await.ok());
     argocd::compared(&APPLICATIONS).await;
-    are_well(&APPLICATIONS, None).await;
+    are_healthy(&APPLICATIONS, None).await;
 }

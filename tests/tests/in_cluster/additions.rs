@@ -1,11 +1,11 @@
-//! What others add to children where all is ours, by update, patch and forced apply: it is gone at once, by one write, and is
-//! no trouble meanwhile, though an apply would leave it or be refused for it.
+//! Additions of others to fully owned parts of children, by update, patch and forced apply: the operator removes them at once, by
+//! one write, and reports no failure meanwhile, although an apply would keep them or be rejected because of them.
 
-use api::my_app::{MyApp, Phase};
+use api::my_app::{MyApp, MyAppPhase};
 use api::sample::Sample;
 use e2e::cluster;
 use e2e::namespace::Namespace;
-use e2e::objects::{Ours, phase, runs};
+use e2e::objects::{ManagedKind, phase, runs};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Service};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
@@ -53,10 +53,10 @@ async fn what_others_add_to_a_service_or_a_budget_goes_at_once_by_one_write() {
     }));
     is_back::<Service>(&ns, &audit, "web", By::Update, "type, ports and selector", change).await;
     let stalled: Vec<_> = history.objects().iter().filter_map(|app| app.condition("Stalled").cloned()).collect();
-    assert!(stalled.is_empty(), "none of that is trouble: {stalled:?}");
+    assert!(stalled.is_empty(), "none of that is a failure: {stalled:?}");
 
-    // What a patch has put back is ours like all else: it goes once it is not asked for. No pod is there that would be left by a Service
-    // that leads to another port.
+    // A value that a patch has restored is owned like the others: it is removed once the spec does not set it any more. No pod
+    // exists that a Service to another port would lose.
     let budget = json!({ "minAvailable": null, "maxUnavailable": 1 });
     ns.patch("myapp/web", &spec(json!({ "port": 8081, "replicas": 0, "disruptionBudget": budget }))).await;
     let ports = |service: &Service| {
@@ -74,15 +74,16 @@ async fn what_others_add_to_a_service_or_a_budget_goes_at_once_by_one_write() {
     assert_eq!(ports(&ns.get::<Service>("web").await), [json!(8081)]);
     let budget = ns.get::<PodDisruptionBudget>("web").await;
     assert_eq!(content(&budget)[0]["minAvailable"], Value::Null, "{budget:?}");
-    let ours = |entry: &&k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry| {
+    let owned = |entry: &&k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry| {
         let by_us = entry.manager.as_deref() == Some("multi-operator-my-app");
         by_us && entry.operation.as_deref() == Some("Update")
     };
     let service = ns.get::<Service>("web").await;
-    assert_eq!(service.managed_fields().iter().filter(ours).count(), 0, "{:?}", service.managed_fields());
+    assert_eq!(service.managed_fields().iter().filter(owned).count(), 0, "{:?}", service.managed_fields());
 }
 
-/// One pass finds both what somebody has added and what is not asked for any more, and no other pass follows it.
+/// One reconcile finds both the additions of others and the fields that the spec does not set any more, and no other one follows
+/// it.
 #[tokio::test]
 async fn what_is_not_asked_for_any_more_goes_with_what_others_added_meanwhile() {
     let ns = Namespace::new("added-both").await;
@@ -91,7 +92,8 @@ async fn what_is_not_asked_for_any_more_goes_with_what_others_added_meanwhile() 
     ns.apply(&my_app("web", &format!("{{replicas: 1, image: nginx:1.25, port: 80, service: {service}}}"))).await;
     running(&ns, 1).await;
     ns.patch("myapp/web", &spec(json!({ "paused": true }))).await;
-    ns.until::<MyApp, ()>("web", "it to be paused", |app| (phase(app?) == Some(Phase::Paused)).then_some(())).await;
+    ns.until::<MyApp, ()>("web", "it to be paused", |app| (phase(app?) == Some(MyAppPhase::Paused)).then_some(()))
+        .await;
     settled(&audit, &ns).await;
     let change = spec(json!({ "selector": { "x": "y" } }));
     edit::<Service>(&ns.api(), "web", By::Patch, &change).await;
@@ -136,12 +138,12 @@ async fn what_others_add_to_a_pod_template_goes_at_once_and_what_is_injected_sta
         { "name": "A", "valueFrom": { "fieldRef": { "fieldPath": "metadata.name" } } }, { "name": "THEIRS", "value": "y" },
     ] });
     let said = json!({ "args": ["nginx-debug"], "resources": { "limits": { "cpu": "1" } }, "lifecycle": { "preStop": { "sleep": { "seconds": 1 } } } });
-    let rights = json!({ "securityContext": { "allowPrivilegeEscalation": true, "privileged": true } });
+    let privileges = json!({ "securityContext": { "allowPrivilegeEscalation": true, "privileged": true } });
     for (what, change) in [
         ("a probe's handler", handler),
         ("a variable's source", env),
         ("what the spec could say", said),
-        ("rights", rights),
+        ("privileges", privileges),
     ] {
         let live = ns.get::<Deployment>("web").await;
         let change = with_container(&live, |app| json_patch::merge(app, &change));
@@ -154,7 +156,7 @@ async fn what_others_add_to_a_pod_template_goes_at_once_and_what_is_injected_sta
         is_back::<Deployment>(&ns, &audit, "web", by, "times and a pause", paces.clone()).await;
     }
     let stalled: Vec<_> = history.objects().iter().filter_map(|app| app.condition("Stalled").cloned()).collect();
-    assert!(stalled.is_empty(), "none of that is trouble: {stalled:?}");
+    assert!(stalled.is_empty(), "none of that is a failure: {stalled:?}");
     let deployment = content(&ns.get::<Deployment>("web").await);
     let containers = deployment[0]["template"]["spec"]["containers"].as_array().map_or(0, Vec::len);
     assert_eq!(containers, 2, "{deployment}");
@@ -179,5 +181,5 @@ async fn an_entry_that_is_moved_is_back_and_an_immutable_config_map_makes_way() 
     .await;
     settled(&audit, &ns).await;
     let stalled: Vec<_> = history.objects().iter().filter_map(|it| it.condition("Stalled").cloned()).collect();
-    assert!(stalled.is_empty(), "none of that is trouble: {stalled:?}");
+    assert!(stalled.is_empty(), "none of that is a failure: {stalled:?}");
 }

@@ -5,6 +5,6 @@ mod bad_image;
 mod create;
 mod etcd_operator_gone;
 mod etcd_times;
-mod normalised;
+mod normalized;
 mod repair;
 mod sample_db_killed;

@@ -1,5 +1,5 @@
-//! `spec.autoscaling`: who decides on the number of pods, and what is told while there are no metrics (there is no metrics server
-//! on these clusters, and an autoscaler acts without metrics where the number is out of its bounds).
+//! `spec.autoscaling`: who decides on the number of pods, and what is reported while there are no metrics (these clusters have no
+//! metrics server, and an autoscaler acts without metrics if the number is out of its bounds).
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use api::my_app::{MyApp, SCALING_ACTIVE};
 use api::{Condition, ConditionStatus};
 use e2e::cluster;
 use e2e::namespace::Namespace;
-use e2e::objects::{Ours, replicas, runs};
+use e2e::objects::{ManagedKind, replicas, runs};
 use e2e::patience::{Bar, Moment};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
@@ -16,9 +16,9 @@ use serde_json::json;
 use crate::manifest::my_app;
 use crate::writes::{lines, settled, to, writes};
 
-/// A controller of autoscalers looks every 15 s, and begins with a new one after that time.
-const LOOKS: Duration = Duration::from_secs(90);
-/// The promise is 5 s from the autoscaler's word; a failure is what is far from it.
+/// The controller of autoscalers reads metrics every 15 s, and begins with a new autoscaler after that time.
+const AUTOSCALER_TIMEOUT: Duration = Duration::from_secs(90);
+/// The promise is 5 s from the autoscaler's decision; a failure is what is far from it.
 const TOLD: Bar = Bar::work(Duration::from_secs(15));
 
 async fn runs_with(ns: &Namespace, pods: i32) {
@@ -32,7 +32,7 @@ fn inactive(app: &MyApp) -> Option<&Condition> {
 }
 
 #[tokio::test]
-async fn an_autoscaler_keeps_its_bounds_and_tells_what_it_lacks() {
+async fn an_autoscaler_keeps_its_bounds_and_reports_what_it_lacks() {
     let ns = Namespace::new("scaling").await;
     ns.apply(&my_app("web", "{image: nginx:1.25, autoscaling: {min: 2, max: 4, cpu: 80%}}")).await;
     // Without waiting for the autoscaler.
@@ -44,7 +44,8 @@ async fn an_autoscaler_keeps_its_bounds_and_tells_what_it_lacks() {
         let conditions = scaler?.status.as_ref()?.conditions.clone()?;
         conditions.into_iter().find(|c| c.type_ == SCALING_ACTIVE && c.status == "False").map(|_| ())
     };
-    ns.until_within::<HorizontalPodAutoscaler, _>(LOOKS, "web", "the autoscaler to miss metrics", says).await;
+    ns.until_within::<HorizontalPodAutoscaler, _>(AUTOSCALER_TIMEOUT, "web", "the autoscaler to miss metrics", says)
+        .await;
     let begun = Moment::now();
     let (reason, message) = ns
         .until::<MyApp, _>("web", "the missing metrics in a condition", |app| {
@@ -66,7 +67,7 @@ async fn an_autoscaler_keeps_its_bounds_and_tells_what_it_lacks() {
     runs_with(&ns, 3).await;
     ns.patch("myapp/web", &json!({ "spec": { "autoscaling": { "min": 1, "max": 1 } } })).await;
     runs_with(&ns, 1).await;
-    // None would switch an autoscaler off.
+    // Zero would disable an autoscaler.
     drop(ns.kubectl(&["scale", "deployment", "web", "--replicas=0"]).await.ok());
     // Until the manager has seen it, the MyApp says that one runs.
     ns.until::<Deployment, ()>("web", "one pod to be asked for", |live| (replicas(live?) == Some(1)).then_some(()))
@@ -82,14 +83,14 @@ async fn the_number_stays_when_an_autoscaler_comes_and_when_it_goes() {
     runs_with(&ns, 3).await;
     let history = ns.record::<Deployment>("web").await;
     ns.apply(&my_app("web", "{image: nginx:1.25, autoscaling: {max: 5}}")).await;
-    let told = |app: Option<&MyApp>| inactive(app?).map(|_| ());
-    ns.until_within::<MyApp, _>(LOOKS, "web", "the autoscaler to have looked", told).await;
+    let reported = |app: Option<&MyApp>| inactive(app?).map(|_| ());
+    ns.until_within::<MyApp, _>(AUTOSCALER_TIMEOUT, "web", "the autoscaler to have read its metrics", reported).await;
     runs_with(&ns, 3).await;
-    // The number is not ours: somebody's within the bounds stays, as an autoscaler's does.
+    // The number is not owned by the operator: another client's number within the bounds stays, as an autoscaler's does.
     drop(ns.kubectl(&["scale", "deployment", "web", "--replicas=4"]).await.ok());
     runs_with(&ns, 4).await;
     ns.apply(&my_app("web", "{image: nginx:1.25, replicas: 4}")).await;
-    ns.until_gone::<HorizontalPodAutoscaler>("web").await;
+    ns.until_deleted::<HorizontalPodAutoscaler>("web").await;
     ns.until::<MyApp, ()>("web", "4 pods, and no word of an autoscaler", |app| {
         (runs(app?, 4) && app?.condition(SCALING_ACTIVE).is_none()).then_some(())
     })
@@ -130,7 +131,7 @@ async fn what_others_do_to_an_autoscaler_is_undone_and_what_is_theirs_stays() {
         let written = writes(&mark, &ns);
         assert_eq!(to(&written, "horizontalpodautoscalers").len(), 1, "{edit} by one write:\n{}", lines(&written));
     }
-    // How fast it scales is nothing that a MyApp speaks of. (What its controller says of the metrics meanwhile is told.)
+    // A MyApp has no field for the speed of scaling. (The condition reports what its controller says of the metrics meanwhile.)
     let mark = cluster::audit();
     ns.patch("hpa/web", &json!({ "spec": { "behavior": { "scaleDown": { "stabilizationWindowSeconds": 7 } } } })).await;
     settled(&mark, &ns).await;
@@ -141,12 +142,12 @@ async fn what_others_do_to_an_autoscaler_is_undone_and_what_is_theirs_stays() {
     drop(ns.kubectl(&["delete", "hpa", "web"]).await.ok());
     ns.until::<HorizontalPodAutoscaler, ()>("web", "it to be back", |scaler| scaler.map(|_| ())).await;
     ns.patch("myapp/web", &json!({ "spec": { "autoscaling": null } })).await;
-    ns.until_gone::<HorizontalPodAutoscaler>("web").await;
+    ns.until_deleted::<HorizontalPodAutoscaler>("web").await;
     runs_with(&ns, 1).await;
 }
 
 #[tokio::test]
-async fn a_metric_that_is_refused_is_told_and_the_pods_serve() {
+async fn a_metric_that_is_rejected_is_reported_and_the_pods_serve() {
     let ns = Namespace::new("scaling-refused").await;
     ns.apply(&my_app("web", "{image: nginx:1.25, replicas: 2}")).await;
     runs_with(&ns, 2).await;

@@ -1,4 +1,4 @@
-//! What the API refuses, with a sentence that says what is allowed; and what it must not refuse.
+//! What the API rejects, with a message that says what is allowed; and what it must not reject.
 
 use api::my_app::MyApp;
 use e2e::namespace::Namespace;
@@ -8,11 +8,13 @@ use serde_json::{Value, json};
 
 use crate::manifest::my_app;
 
-/// A digest, but for its algorithm.
+mod pods;
+
+/// A digest without its algorithm.
 const DIGEST: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
-/// What the API server says to it, without keeping it.
-async fn tried(ns: &Namespace, name: &str, spec: Value) -> Result<(), String> {
+/// Creates a MyApp in a dry run; returns the message of a rejection.
+async fn create_dry_run(ns: &Namespace, name: &str, spec: Value) -> Result<(), String> {
     let object = json!({ "apiVersion": "example.com/v1", "kind": "MyApp", "metadata": { "name": name }, "spec": spec });
     let object: DynamicObject = serde_json::from_value(object).expect("an object");
     let apps: Api<DynamicObject> = Api::namespaced_with(ns.client.clone(), &ns.name, &ApiResource::erase::<MyApp>(&()));
@@ -20,24 +22,24 @@ async fn tried(ns: &Namespace, name: &str, spec: Value) -> Result<(), String> {
     match apps.create(&dry, &object).await {
         Ok(_) => Ok(()),
         Err(kube::Error::Api(refusal)) if refusal.code == 422 || refusal.code == 400 => Err(refusal.message.clone()),
-        Err(other) => panic!("neither taken nor refused: {other}"),
+        Err(other) => panic!("neither accepted nor rejected: {other}"),
     }
 }
 
-/// Tries each with an image, and gathers all that is wrong.
-async fn refused(cases: &[(Value, &[&str])]) {
+/// Checks that each of these specs, with an image, is rejected with these texts.
+async fn rejected(cases: &[(Value, &[&str])]) {
     let ns = Namespace::new("refused").await;
     let mut wrong = Vec::new();
-    for (extra, words) in cases {
+    for (extra, expected) in cases {
         let mut spec = json!({ "replicas": 1, "image": "nginx:1.25" });
         for (key, value) in extra.as_object().expect("fields") {
             spec[key] = value.clone();
         }
         spec.as_object_mut().expect("fields").retain(|_, value| !value.is_null());
-        match tried(&ns, "web", spec).await {
-            Ok(()) => wrong.push(format!("{extra} was taken")),
-            Err(said) if words.iter().all(|word| said.contains(word)) => {}
-            Err(said) => wrong.push(format!("{extra}: {words:?} is not in: {said}")),
+        match create_dry_run(&ns, "web", spec).await {
+            Ok(()) => wrong.push(format!("{extra} was accepted")),
+            Err(message) if expected.iter().all(|part| message.contains(part)) => {}
+            Err(message) => wrong.push(format!("{extra}: {expected:?} is not in: {message}")),
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -46,7 +48,7 @@ async fn refused(cases: &[(Value, &[&str])]) {
 #[tokio::test]
 async fn fields_out_of_bounds_are_refused() {
     let probe = |probe: Value| json!({ "probes": { "readiness": probe } });
-    refused(&[
+    rejected(&[
         (json!({ "replicas": -1 }), &["spec.replicas", "greater than or equal to 0"]),
         (json!({ "replicas": 1001 }), &["spec.replicas", "less than or equal to 1000"]),
         (json!({ "replicas": "three" }), &["spec.replicas", "integer"]),
@@ -93,7 +95,7 @@ async fn fields_out_of_bounds_are_refused() {
 async fn ports_hooks_and_accounts_that_contradict_themselves_are_refused() {
     let ports = |ports: Value| json!({ "ports": ports });
     let resource = |resource: Value| json!({ "env": [{ "name": "A", "valueFrom": { "resourceFieldRef": resource } }] });
-    refused(&[
+    rejected(&[
         (json!({ "port": 80, "ports": [{ "name": "http", "port": 81 }] }), &["port is the short form of ports"]),
         (
             ports(json!([{ "name": "a", "port": 80 }, { "name": "b", "port": 80, "protocol": "TCP" }])),
@@ -123,7 +125,7 @@ async fn ports_hooks_and_accounts_that_contradict_themselves_are_refused() {
 async fn overrides_of_what_finds_the_pods_and_sources_of_two_kinds_are_refused() {
     let metadata = |metadata: Value| json!({ "podOverrides": { "metadata": metadata } });
     let on = |on: Value| json!({ "restartOn": [on] });
-    refused(&[
+    rejected(&[
         (
             metadata(json!({ "labels": { "app.kubernetes.io/instance": "a" } })),
             &["labels that select the pods are reserved for the operator"],
@@ -150,142 +152,6 @@ async fn overrides_of_what_finds_the_pods_and_sources_of_two_kinds_are_refused()
             &["restartOn[0].configMapRef.name", "should match"],
         ),
         (on(json!({ "secretRef": { "name": "../keys" } })), &["restartOn[0].secretRef.name", "should match"]),
-    ])
-    .await;
-}
-
-#[tokio::test]
-async fn mounts_that_cannot_be_are_refused() {
-    let map = json!({ "name": "settings" });
-    let files = |path: &str, source: Value| {
-        let mut files = source;
-        files["mountPath"] = json!(path);
-        json!({ "files": [files] })
-    };
-    let at = |path: &str| files(path, json!({ "configMap": map }));
-    let both = json!({ "files": [{ "mountPath": "/a", "configMap": map }], "scratch": [{ "mountPath": "/a", "sizeLimit": "1Gi" }] });
-    let path: &[&str] = &["mountPath must be an absolute path other than /"];
-    let scratch = |scratch: Value| json!({ "scratch": [scratch] });
-    refused(&[
-        (at("etc"), path),
-        (at("/"), path),
-        (at("/etc/"), path),
-        (at("/a/../b"), path),
-        (at("/a:b"), path),
-        (files("/a", json!({})), &["files take exactly one of configMap, secret and projected"]),
-        (
-            files("/a", json!({ "configMap": map, "secret": map })),
-            &["files take exactly one of configMap, secret and projected"],
-        ),
-        (files("/a", json!({ "configMap": map, "subPath": "../b" })), &["must be a relative path without '..'"]),
-        (
-            files("/a", json!({ "projected": [{ "serviceAccountToken": { "path": "token" } }] })),
-            &["files with a serviceAccountToken require serviceAccountName"],
-        ),
-        (both, &["must not share a mountPath"]),
-        (scratch(json!({ "mountPath": "/a" })), &["spec.scratch[0].sizeLimit", "Required value"]),
-        (scratch(json!({ "mountPath": "/a", "sizeLimit": "0" })), &["sizeLimit must be a quantity above 0"]),
-        (files("/a", json!({ "hostPath": { "path": "/" } })), &["files take exactly one of"]),
-    ])
-    .await;
-}
-
-#[tokio::test]
-async fn rollouts_that_could_not_end_are_refused() {
-    let pace = |surge: Value, unavailable: Value| json!({ "strategy": { "rollingUpdate": { "maxSurge": surge, "maxUnavailable": unavailable } } });
-    let none: &[&str] = &["maxSurge and maxUnavailable must not both be 0"];
-    refused(&[
-        (pace(json!(0), json!(0)), none),
-        (pace(json!("0%"), json!(0)), none),
-        (pace(json!(-1), json!(1)), &["0 or more, or a percentage from 0% to 100%"]),
-        (
-            json!({ "strategy": { "type": "Recreate", "rollingUpdate": { "maxSurge": 1 } } }),
-            &["strategy.rollingUpdate requires the type RollingUpdate"],
-        ),
-        (json!({ "strategy": { "type": "BlueGreen" } }), &["\"RollingUpdate\", \"Recreate\""]),
-        (
-            json!({ "minReadySeconds": 600 }),
-            &["progressDeadlineSeconds (600 by default) must be greater than minReadySeconds"],
-        ),
-    ])
-    .await;
-}
-
-#[tokio::test]
-async fn numbers_of_pods_that_contradict_themselves_are_refused() {
-    let scaled = |autoscaling: Value| json!({ "replicas": null, "autoscaling": autoscaling });
-    let target: &[&str] = &["must be a percentage of the pods' requests, such as 80%"];
-    refused(&[
-        (json!({ "autoscaling": { "max": 3 } }), &["replicas and autoscaling are mutually exclusive"]),
-        (scaled(json!({})), &["spec.autoscaling.max", "Required value"]),
-        (scaled(json!({ "min": 4, "max": 3 })), &["autoscaling.min (1 by default) must not exceed autoscaling.max"]),
-        (scaled(json!({ "min": 0, "max": 3 })), &["spec.autoscaling.min", "greater than or equal to 1"]),
-        (scaled(json!({ "max": 1001 })), &["spec.autoscaling.max", "less than or equal to 1000"]),
-        (scaled(json!({ "max": 3, "cpu": "lots" })), target),
-        (scaled(json!({ "max": 3, "cpu": "0%" })), target),
-        (scaled(json!({ "max": 3, "cpu": 0 })), target),
-        (scaled(json!({ "max": 3, "memory": "-1Gi" })), target),
-        (scaled(json!({ "max": 3, "memory": "" })), target),
-        (
-            scaled(json!({ "max": 3, "metrics": [{ "type": "Foo" }] })),
-            &["spec.autoscaling.metrics[0].type", "\"Pods\""],
-        ),
-        (scaled(json!({ "max": 3, "metrics": [{}] })), &["spec.autoscaling.metrics[0].type", "Required value"]),
-    ])
-    .await;
-}
-
-#[tokio::test]
-async fn ways_in_that_lead_nowhere_are_refused() {
-    let route = |route: Value| json!({ "port": 80, "route": route });
-    let path: &[&str] = &["path must start with '/'"];
-    let at = |path: &str| route(json!({ "host": "a.b", "path": path }));
-    let gateway = json!({ "name": "public" });
-    let udp = json!([{ "name": "dns", "port": 53, "protocol": "UDP" }]);
-    refused(&[
-        (json!({ "service": { "type": "NodePort" } }), &["service requires port or ports"]),
-        (json!({ "port": 80, "service": { "type": "ExternalName" } }), &["spec.service.type", "\"NodePort\""]),
-        (
-            json!({ "port": 80, "service": { "annotations": { "a b": "c" } } }),
-            &["service.annotations must have valid Kubernetes annotation keys"],
-        ),
-        (json!({ "route": { "host": "a.b" } }), &["route requires port, or a TCP port in ports"]),
-        (json!({ "ports": udp, "route": { "host": "a.b" } }), &["route requires port, or a TCP port in ports"]),
-        (route(json!({})), &["spec.route.host", "Required value"]),
-        (route(json!({ "host": "A.b" })), &["spec.route.host", "should match"]),
-        (route(json!({ "host": "a.*.b" })), &["spec.route.host", "should match"]),
-        (at("shop"), path),
-        (at("/a//b"), path),
-        (at("/a/../b"), path),
-        (at("/a/."), path),
-        (at("/a%2Fb"), path),
-        (
-            route(json!({ "host": "a.b", "gateway": gateway, "ingressClassName": "nginx" })),
-            &["route takes gateway or ingressClassName, not both"],
-        ),
-        (
-            route(json!({ "host": "a.b", "gateway": gateway, "tlsSecret": "a" })),
-            &["route.tlsSecret applies only to an Ingress"],
-        ),
-        (route(json!({ "host": "a.b", "gateway": {} })), &["spec.route.gateway.name", "Required value"]),
-    ])
-    .await;
-}
-
-#[tokio::test]
-async fn resources_that_contradict_themselves_are_refused() {
-    let resources = |requests: Value, limits: Value| json!({ "resources": { "requests": requests, "limits": limits } });
-    let above: &[&str] = &["a request in resources.requests must not exceed its limit"];
-    let quantity: &[&str] = &["each value must be a quantity of 0 or more, such as 250m, 1 or 128Mi"];
-    refused(&[
-        (resources(json!({ "cpu": "2" }), json!({ "cpu": "1500m" })), above),
-        (resources(json!({ "memory": "1Gi" }), json!({ "memory": "1G" })), above),
-        (resources(json!({ "cpu": 2 }), json!({ "cpu": 1 })), above),
-        (resources(json!({ "cpu": "-1" }), json!({})), quantity),
-        (resources(json!({ "memory": -5 }), json!({})), quantity),
-        (resources(json!({}), json!({ "memory": "many" })), quantity),
-        (resources(json!({}), json!({ "memory": "" })), quantity),
-        (resources(json!({}), json!({ "memory": "1 Gi" })), quantity),
     ])
     .await;
 }
@@ -360,21 +226,22 @@ async fn images_are_taken_or_refused_as_container_runtimes_do() {
     ];
     let mut wrong = Vec::new();
     for image in valid {
-        if let Err(said) = tried(&ns, "web", json!({ "image": image })).await {
-            wrong.push(format!("{image:?} was refused: {said}"));
+        if let Err(message) = create_dry_run(&ns, "web", json!({ "image": image })).await {
+            wrong.push(format!("{image:?} was refused: {message}"));
         }
     }
     for image in malformed {
-        match tried(&ns, "web", json!({ "image": image })).await {
+        match create_dry_run(&ns, "web", json!({ "image": image })).await {
             Ok(()) => wrong.push(format!("{image:?} was taken")),
-            Err(said) if said.contains("image must be a reference such as nginx:1.25") || said.contains("Too long") => {
+            Err(message)
+                if message.contains("image must be a reference such as nginx:1.25") || message.contains("Too long") => {
             }
-            Err(said) if image.is_empty() && said.contains("at least 1 chars") => {}
-            Err(said) => wrong.push(format!("{image:?} was refused without saying what is allowed: {said}")),
+            Err(message) if image.is_empty() && message.contains("at least 1 chars") => {}
+            Err(message) => wrong.push(format!("{image:?} was refused without saying what is allowed: {message}")),
         }
     }
-    let missing = tried(&ns, "web", json!({ "replicas": 1 })).await;
-    if !missing.as_ref().is_err_and(|said| said.contains("spec.image: Required value")) {
+    let missing = create_dry_run(&ns, "web", json!({ "replicas": 1 })).await;
+    if !missing.as_ref().is_err_and(|message| message.contains("spec.image: Required value")) {
         wrong.push(format!("no image at all: {missing:?}"));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -385,20 +252,23 @@ async fn names_must_do_for_all_that_is_named_after_them() {
     let ns = Namespace::new("names").await;
     let (longest, longer) = ("n".repeat(63), "n".repeat(64));
     for name in ["a", "a1", "my-app", "a--b", &longest] {
-        assert_eq!(tried(&ns, name, json!({ "image": "nginx" })).await, Ok(()), "{name}");
+        assert_eq!(create_dry_run(&ns, name, json!({ "image": "nginx" })).await, Ok(()), "{name}");
     }
     for name in ["my.app", "1app", &longer] {
-        let said = tried(&ns, name, json!({ "image": "nginx" })).await.expect_err(name);
-        assert!(said.contains("1 to 63 lower-case letters, digits or '-', start with a letter"), "{name}: {said}");
+        let message = create_dry_run(&ns, name, json!({ "image": "nginx" })).await.expect_err(name);
+        assert!(
+            message.contains("1 to 63 lower-case letters, digits or '-', start with a letter"),
+            "{name}: {message}"
+        );
     }
     for name in ["MyApp", "-app", "app-", "my_app", "ä"] {
-        let said = tried(&ns, name, json!({ "image": "nginx" })).await.expect_err(name);
-        assert!(said.contains("lower case alphanumeric characters"), "{name}: {said}");
+        let message = create_dry_run(&ns, name, json!({ "image": "nginx" })).await.expect_err(name);
+        assert!(message.contains("lower case alphanumeric characters"), "{name}: {message}");
     }
     // As a user sees it; and nothing of a refused object exists.
-    let said =
+    let message =
         ns.kubectl_with(&my_app("web", "{replicas: -1, image: nginx}"), &["apply", "--filename", "-"]).await.refused();
-    assert!(said.contains("spec.replicas: Invalid value: -1"), "{said}");
+    assert!(message.contains("spec.replicas: Invalid value: -1"), "{message}");
     // A pod's name is longer than its MyApp's: the longest must run all the same.
     ns.apply(&my_app(&longest, "{replicas: 1, image: nginx:1.25, port: 80, disruptionBudget: {maxUnavailable: 1}}"))
         .await;
@@ -414,13 +284,14 @@ async fn an_edit_is_judged_as_a_create_is() {
         json!({ "spec": { "image": "Bad Image" } }),
         json!({ "spec": { "image": null } }),
     ] {
-        let said = ns.kubectl(&["patch", "myapp/web", "--type=merge", "--patch", &patch.to_string()]).await.refused();
-        assert!(said.contains("is invalid"), "{said}");
+        let message =
+            ns.kubectl(&["patch", "myapp/web", "--type=merge", "--patch", &patch.to_string()]).await.refused();
+        assert!(message.contains("is invalid"), "{message}");
     }
-    let said = ns.kubectl(&["scale", "myapp/web", "--replicas=1001"]).await.refused();
-    assert!(said.contains("1000"), "{said}");
+    let message = ns.kubectl(&["scale", "myapp/web", "--replicas=1001"]).await.refused();
+    assert!(message.contains("1000"), "{message}");
     assert_eq!(ns.get::<MyApp>("web").await.metadata.generation, Some(1));
     let strict = my_app("web", "{replicas: 0, image: nginx:1.25, replica: 3}");
-    let said = ns.kubectl_with(&strict, &["apply", "--filename", "-"]).await.refused();
-    assert!(said.contains("unknown field \"spec.replica\""), "{said}");
+    let message = ns.kubectl_with(&strict, &["apply", "--filename", "-"]).await.refused();
+    assert!(message.contains("unknown field \"spec.replica\""), "{message}");
 }

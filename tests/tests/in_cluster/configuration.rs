@@ -1,8 +1,8 @@
-//! Optional fields: what they make, and that taking them away takes it away.
+//! Optional fields: what they create, and that removing them removes it.
 
 use api::my_app::MyApp;
 use e2e::namespace::Namespace;
-use e2e::objects::{Ours, container};
+use e2e::objects::{ManagedKind, container};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
@@ -34,8 +34,8 @@ async fn environment_comes_from_values_config_maps_secrets_and_the_pod() {
     ns.apply(&my_app("web", spec)).await;
     let message = ns
         .until::<MyApp, _>("web", "the missing ConfigMap in the conditions", |app| {
-            app?.trouble()
-                // A kubelet with much to do first says that it has yet to look.
+            app?.not_ready()
+                // A busy kubelet may first report that it has not probed the pod yet.
                 .filter(|(reason, said)| *reason == "CreateContainerConfigError" && said.contains("not found"))
                 .map(|(_, said)| said.to_owned())
         })
@@ -59,7 +59,10 @@ async fn environment_comes_from_values_config_maps_secrets_and_the_pod() {
     }
     assert!(!seen.contains("MISSING"), "{seen}");
     let said = ns.kubectl(&["get", "myapp,deployment,event", "--output=yaml"]).await.ok();
-    assert!(!said.contains("hush") && !e2e::cluster::manager_log(10_000).await.contains("hush"), "a secret was told");
+    assert!(
+        !said.contains("hush") && !e2e::cluster::manager_log(10_000).await.contains("hush"),
+        "a secret was exposed"
+    );
 
     ns.patch("myapp/web", &json!({ "spec": { "env": null, "envFrom": null } })).await;
     running_as(&ns, 2, 1).await;
@@ -92,14 +95,14 @@ async fn a_port_makes_a_service_and_a_readiness_probe() {
     assert_eq!(ns.get::<Service>("web").await.metadata.resource_version, before.metadata.resource_version);
 
     ns.patch("myapp/web", &json!({ "spec": { "port": null, "probes": null } })).await;
-    ns.until_gone::<Service>("web").await;
+    ns.until_deleted::<Service>("web").await;
     running_as(&ns, 3, 1).await;
     let deployment = ns.get::<Deployment>("web").await;
     assert!(container(&deployment).ports.is_none() && container(&deployment).readiness_probe.is_none());
 }
 
 #[tokio::test]
-async fn a_disruption_budget_is_made_changed_and_removed() {
+async fn a_disruption_budget_is_created_changed_and_removed() {
     let ns = Namespace::new("budget").await;
     ns.apply(&my_app("web", "{replicas: 0, image: nginx:1.25, disruptionBudget: {maxUnavailable: 1}}")).await;
     let budget = |wanted: (Option<IntOrString>, Option<IntOrString>)| {
@@ -115,7 +118,7 @@ async fn a_disruption_budget_is_made_changed_and_removed() {
     ns.apply(&my_app("web", "{replicas: 0, image: nginx:1.25, disruptionBudget: {minAvailable: 50%}}")).await;
     budget((Some(IntOrString::String("50%".into())), None)).await;
     ns.apply(&my_app("web", "{replicas: 0, image: nginx:1.25}")).await;
-    ns.until_gone::<PodDisruptionBudget>("web").await;
+    ns.until_deleted::<PodDisruptionBudget>("web").await;
     assert!(ns.get::<MyApp>("web").await.status.is_some());
 }
 
@@ -156,7 +159,7 @@ async fn probes_and_resources_reach_the_container_and_leave_it() {
 
 /// Whatever is missing is named, and the pods of before serve on.
 #[tokio::test]
-async fn files_and_variables_from_what_is_not_there_are_told_and_the_old_pods_serve() {
+async fn files_and_variables_from_missing_sources_are_reported_and_the_old_pods_serve() {
     let ns = Namespace::new("missing").await;
     drop(ns.kubectl(&["create", "configmap", "settings", "--from-literal=color=blue"]).await.ok());
     drop(ns.kubectl(&["create", "secret", "generic", "keys", "--from-literal=token=hush"]).await.ok());
@@ -169,7 +172,7 @@ async fn files_and_variables_from_what_is_not_there_are_told_and_the_old_pods_se
         json!({ "spec": { "files": [file], "env": null } })
     };
     let variable = json!({ "name": "A", "valueFrom": { "secretKeyRef": { "name": "keys", "key": "none" } } });
-    for (patch, words) in [
+    for (patch, expected) in [
         (file(json!({ "configMap": { "name": "none" } })), ["ContainerCreating", "check that ConfigMap none exists"]),
         (file(json!({ "secret": { "name": "none" } })), ["ContainerCreating", "check that Secret none exists"]),
         (
@@ -182,15 +185,15 @@ async fn files_and_variables_from_what_is_not_there_are_told_and_the_old_pods_se
         ),
     ] {
         ns.patch("myapp/web", &patch).await;
-        let what = format!("{words:?} in the conditions");
+        let what = format!("{expected:?} in the conditions");
         ns.until::<MyApp, _>("web", &what, |app| {
             let app = app?;
             let contract =
                 app.contract().filter(|said| said.observed_generation == app.metadata.generation.unwrap_or(-1))?;
-            let told = |word: &&str| {
-                contract.conditions.iter().any(|of| of.reason.contains(*word) || of.message.contains(*word))
+            let reported = |part: &&str| {
+                contract.conditions.iter().any(|of| of.reason.contains(*part) || of.message.contains(*part))
             };
-            words.iter().all(told).then_some(())
+            expected.iter().all(reported).then_some(())
         })
         .await;
         assert_eq!(serving(&ns).await, before, "{patch}");

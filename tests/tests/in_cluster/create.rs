@@ -1,9 +1,9 @@
 //! What MyApps cost that are created.
 
-use api::my_app::{MyApp, Phase};
+use api::my_app::{MyApp, MyAppPhase};
 use e2e::cluster;
 use e2e::namespace::Namespace;
-use e2e::objects::{Ours, phase};
+use e2e::objects::{ManagedKind, phase};
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use k8s_openapi::api::networking::v1::Ingress;
 
@@ -24,7 +24,7 @@ async fn many_at_once_without_pods_cost_two_writes_each() {
     for i in 0..MANY {
         let name = format!("app-{i}");
         ns.until::<MyApp, _>(&name, "a MyApp without pods to be done", |app| {
-            (phase(app?) == Some(Phase::ScaledToZero)).then_some(())
+            (phase(app?) == Some(MyAppPhase::ScaledToZero)).then_some(())
         })
         .await;
     }
@@ -37,13 +37,13 @@ async fn many_at_once_without_pods_cost_two_writes_each() {
     }
     let reads = calls(&audit, &ns).into_iter().filter(|call| !call.is_write()).collect::<Vec<_>>();
     println!("{MANY} MyApps: {} writes, {} reads", written.len(), reads.len());
-    assert!(reads.is_empty(), "what is created needs no look:\n{}", lines(&reads));
+    assert!(reads.is_empty(), "a create needs no read:\n{}", lines(&reads));
 }
 
-/// Before the first apply of what is made by one, its name is looked at and, since it comes after the Service or the Deployment that it
-/// names, its owner: that is all.
+/// Before the first apply of such a child, the operator reads its name and, since it comes after the Service or the Deployment
+/// that it names, its owner. It makes no other request.
 #[tokio::test]
-async fn what_stands_beside_pods_costs_two_looks_each_at_most() {
+async fn children_other_than_pods_cost_two_reads_each_at_most() {
     const MANY: usize = 5;
     let ns = Namespace::new("looks").await;
     let audit = cluster::audit();
@@ -59,9 +59,9 @@ async fn what_stands_beside_pods_costs_two_looks_each_at_most() {
     for i in 0..MANY {
         let name = format!("app-{i}");
         ns.until::<MyApp, _>(&name, "it to be ready", |app| app?.is_ready().then_some(())).await;
-        ns.until::<Ingress, _>(&name, "it to be made", |made| made.map(|_| ())).await;
+        ns.until::<Ingress, _>(&name, "it to be created", |created| created.map(|_| ())).await;
     }
-    ns.until::<HorizontalPodAutoscaler, _>("app-0", "it to be made", |made| made.map(|_| ())).await;
+    ns.until::<HorizontalPodAutoscaler, _>("app-0", "it to be created", |created| created.map(|_| ())).await;
     settled(&audit, &ns).await;
     let reads: Vec<_> = calls(&audit, &ns).into_iter().filter(|call| call.verb == "get").collect();
     let count = |resource: &str| reads.iter().filter(|call| call.resource == resource).count();

@@ -3,7 +3,7 @@
 use api::my_app::MyApp;
 use e2e::cluster;
 use e2e::namespace::Namespace;
-use e2e::objects::Ours;
+use e2e::objects::ManagedKind;
 use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
 use k8s_openapi::api::core::v1::{Pod, Service};
 use kube::ResourceExt;
@@ -30,11 +30,11 @@ async fn deleted_with(purpose: &str, cascade: &str) {
     let ns = Namespace::new(purpose).await;
     ns.apply(&my_app("web", "{replicas: 2, image: nginx:1.25, port: 80}")).await;
     running(&ns, 2).await;
-    // The log tells of a write a moment after the object does.
+    // The log has a write a moment later than the object.
     settled(&cluster::audit(), &ns).await;
     let (audit, deployments) = (cluster::audit(), ns.record::<Deployment>("web").await);
     drop(ns.kubectl(&["delete", "myapp/web", "--wait=false", cascade]).await.ok());
-    ns.until_gone::<MyApp>("web").await;
+    ns.until_deleted::<MyApp>("web").await;
     ns.eventually("nothing to be left", || async {
         let left = left(&ns).await;
         if left.is_empty() { Ok(()) } else { Err(format!("{left:?}")) }
@@ -44,32 +44,32 @@ async fn deleted_with(purpose: &str, cascade: &str) {
     let written = writes(&audit, &ns);
     assert!(written.is_empty(), "nothing is written for what is deleted:\n{}", lines(&written));
     let uids: std::collections::BTreeSet<_> = deployments.objects().iter().map(ResourceExt::uid).collect();
-    assert_eq!(uids.len(), 1, "the Deployment was made anew while its MyApp was being deleted");
+    assert_eq!(uids.len(), 1, "the Deployment was recreated while its MyApp was being deleted");
 }
 
 #[tokio::test]
-async fn in_the_background_everything_goes() {
+async fn background_deletion_deletes_everything() {
     deleted_with("background", "--cascade=background").await;
 }
 
 #[tokio::test]
-async fn in_the_foreground_everything_goes() {
+async fn foreground_deletion_deletes_everything() {
     deleted_with("foreground", "--cascade=foreground").await;
 }
 
 #[tokio::test]
-async fn a_name_used_again_at_once_ends_well() {
+async fn a_name_can_be_reused_at_once() {
     let ns = Namespace::new("again").await;
     let apps = ns.api::<MyApp>();
     for replicas in [0, 1] {
         let app: MyApp =
             serde_yaml_ng::from_str(&my_app("web", &format!("{{replicas: {replicas}, image: nginx:1.25, port: 80}}")))
                 .expect("a MyApp");
-        apps.create(&PostParams::default(), &app).await.expect("it can be made");
+        apps.create(&PostParams::default(), &app).await.expect("it can be created");
         ns.until::<MyApp, ()>("web", "it to be ready", |app| app?.is_ready().then_some(())).await;
         for _ in 0..5 {
             apps.delete("web", &DeleteParams::background()).await.expect("it can be deleted");
-            apps.create(&PostParams::default(), &app).await.expect("it can be made again at once");
+            apps.create(&PostParams::default(), &app).await.expect("it can be recreated at once");
         }
         ns.until::<MyApp, ()>("web", "the last of them to be ready", |app| {
             let ready = app?.is_ready() && app?.status.as_ref()?.ready_replicas == replicas;

@@ -1,4 +1,4 @@
-//! Edits of children by others, and how they are taken back.
+//! Edits of children by others, and how the operator reverts them.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::writes::{lines, settled, taken_of, to, writes};
 
 /// The promise is 1 s; a failure is what is far from it, whatever else the cluster does.
 const BACK: Bar = Bar::work(Duration::from_secs(10));
-const SOMEBODY: &str = "somebody";
+const OTHER_WRITER: &str = "other-writer";
 
 /// What an object is, without what changes with every write.
 pub fn content(object: &impl Serialize) -> Value {
@@ -28,20 +28,20 @@ pub fn content(object: &impl Serialize) -> Value {
     json!([object["spec"], object["data"], object["binaryData"]])
 }
 
-/// Has somebody change an object, and tells what it is then.
+/// Edits an object as another writer, and returns the result.
 pub async fn edit<K>(api: &Api<K>, name: &str, by: By, change: &Value) -> K
 where
     K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + Serialize + DeserializeOwned,
 {
     let edited = match by {
         By::Update => {
-            // Somebody else (a Deployment's controller) may write between the two.
+            // Another client (a Deployment's controller) may write between the two.
             loop {
                 let live = api.get(name).await.expect("it is there");
                 let mut object = serde_json::to_value(&live).expect("objects are JSON");
                 json_patch::merge(&mut object, change);
                 let object: K = serde_json::from_value(object).expect("the edit keeps the shape");
-                let parameters = PostParams { field_manager: Some(SOMEBODY.to_owned()), ..PostParams::default() };
+                let parameters = PostParams { field_manager: Some(OTHER_WRITER.to_owned()), ..PostParams::default() };
                 match api.replace(name, &parameters, &object).await {
                     Err(kube::Error::Api(status)) if status.code == 409 => {}
                     other => break other,
@@ -49,14 +49,14 @@ where
             }
         }
         By::Patch => {
-            let parameters = PatchParams { field_manager: Some(SOMEBODY.to_owned()), ..PatchParams::default() };
+            let parameters = PatchParams { field_manager: Some(OTHER_WRITER.to_owned()), ..PatchParams::default() };
             api.patch(name, &parameters, &Patch::Merge(change)).await
         }
         By::ForcedApply => {
             let mut body = change.clone();
             body["apiVersion"] = json!(K::api_version(&()));
             body["kind"] = json!(K::kind(&()));
-            api.patch(name, &PatchParams::apply(SOMEBODY).force(), &Patch::Apply(body)).await
+            api.patch(name, &PatchParams::apply(OTHER_WRITER).force(), &Patch::Apply(body)).await
         }
     };
     edited.unwrap_or_else(|error| panic!("{name}: {by:?} of {change} was refused: {error}"))

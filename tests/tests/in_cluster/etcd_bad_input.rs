@@ -1,5 +1,5 @@
-//! What the API refuses of an EtcdCluster, with a sentence that says what is wrong and what to do; and what the archived
-//! operator took, which must not be refused. Nothing here runs: creates are dry, and what edits start from is paused.
+//! What the API rejects of an EtcdCluster, with a message that says what is wrong and what to do; and what the archived operator
+//! accepted, which must not be rejected. Nothing here runs: creates are dry runs, and objects to edit are paused.
 
 use api::etcd_cluster::EtcdCluster;
 use e2e::namespace::Namespace;
@@ -11,7 +11,7 @@ mod edits;
 mod refused;
 mod taken;
 
-/// Ours.
+/// The API group and version.
 const SAMPLE: &str = include_str!("../../../config/samples/etcd_cluster.yaml");
 
 /// A manifest with that spec, in YAML's short form.
@@ -73,18 +73,18 @@ async fn taken(purpose: &str, cases: &[Value]) {
 async fn refused(purpose: &str, cases: &[(Value, &[&str])]) {
     let ns = Namespace::new(purpose).await;
     let mut wrong = Vec::new();
-    for (extra, words) in cases {
+    for (extra, expected) in cases {
         match tried(&ns, "web", &spec(extra)).await {
             Ok(()) => wrong.push(format!("{extra} was taken")),
-            Err(said) if words.iter().all(|word| said.contains(word)) => {}
-            Err(said) => wrong.push(format!("{extra}: {words:?} is not in: {said}")),
+            Err(said) if expected.iter().all(|part| said.contains(part)) => {}
+            Err(said) => wrong.push(format!("{extra}: {expected:?} is not in: {said}")),
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Makes each cluster as the first says, tries to make it what the second says, and gathers all that is wrong. `None`: it
-/// is to be taken.
+/// Creates each cluster with the first spec, tries to change it to the second, and collects all that is wrong. `None`: the edit
+/// is to be accepted.
 async fn edited(purpose: &str, cases: &[(Value, Value, Option<&str>)]) {
     let ns = Namespace::new(purpose).await;
     let clusters = clusters(&ns);
@@ -94,8 +94,8 @@ async fn edited(purpose: &str, cases: &[(Value, Value, Option<&str>)]) {
         // As `kubectl apply --server-side` does: what is left out is taken away.
         let apply = |spec: &Value| Patch::Apply(object(&name, &self::spec(spec)));
         let manager = PatchParams::apply("a-user");
-        let made = clusters.patch(&name, &manager, &apply(before)).await;
-        made.unwrap_or_else(|error| panic!("{before} was refused: {error}"));
+        let created = clusters.patch(&name, &manager, &apply(before)).await;
+        created.unwrap_or_else(|error| panic!("{before} was refused: {error}"));
         let edit = said(clusters.patch(&name, &manager.dry_run(), &apply(after)).await);
         match (edit, sentence) {
             (Ok(()), None) => {}

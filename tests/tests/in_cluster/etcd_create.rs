@@ -7,7 +7,7 @@ use api::ConditionStatus;
 use api::etcd_cluster::{EtcdCluster, MemberRole};
 use e2e::cluster;
 use e2e::etcd::{Etcd, Writer, ids, namespace};
-use e2e::objects::{Ours, serves};
+use e2e::objects::{ManagedKind, serves};
 use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
@@ -18,7 +18,7 @@ use crate::writes::{calls, lines, settled};
 /// config/samples/etcd_cluster.yaml, which is what the documentation shows.
 const DOCUMENTED: &str = include_str!("../../../config/samples/etcd_cluster.yaml");
 const NAME: &str = "example-etcd-cluster";
-/// Members are asked how they fare twice in it.
+/// The operator queries the members twice in it.
 const WINDOW: Duration = Duration::from_secs(20);
 
 /// TestCreateCluster and TestReadyMembersStatus of coreos/etcd-operator, TestEtcdClusterFunctionality of
@@ -29,8 +29,8 @@ async fn the_documented_manifest_becomes_three_members() {
     let etcd = Etcd { ns: &ns, name: NAME };
     let (history, begun) = (etcd.record().await, Instant::now());
     ns.apply(DOCUMENTED).await;
-    let cluster = etcd.stands(3).await;
-    println!("apply to 3 voters and Ready=True, beside other tests: {:.1?}", begun.elapsed());
+    let cluster = etcd.runs(3).await;
+    println!("apply to 3 voters and Ready=True; other tests ran meanwhile: {:.1?}", begun.elapsed());
     came_one_by_one(&history.objects());
     says_so(&cluster);
     kubectl_shows_it(&etcd, &cluster).await;
@@ -63,11 +63,11 @@ async fn the_documented_manifest_becomes_three_members() {
 
 /// etcd's list grew by one at a time, with no more than one that did not vote.
 fn came_one_by_one(history: &[EtcdCluster]) {
-    let told: Vec<_> = history.iter().filter_map(|cluster| cluster.status.as_ref()).collect();
-    let sizes: Vec<i32> = told.iter().map(|status| status.size).collect();
+    let reported: Vec<_> = history.iter().filter_map(|cluster| cluster.status.as_ref()).collect();
+    let sizes: Vec<i32> = reported.iter().map(|status| status.size).collect();
     assert!(sizes.windows(2).all(|pair| (0..=1).contains(&(pair[1] - pair[0]))), "{sizes:?}");
     let joining = |role| matches!(role, MemberRole::Learner | MemberRole::Joining);
-    for status in told {
+    for status in reported {
         let joining = status.member_statuses.iter().filter(|m| m.id.is_some() && joining(m.role)).count();
         assert!(joining <= 1, "{:#?}", status.member_statuses);
     }

@@ -1,5 +1,5 @@
-//! An EtcdCluster, its claims and its pods are deleted, in whatever order: what was written is there in the end, or on volumes that
-//! the documented commands bring back.
+//! An EtcdCluster, its PVCs and its pods are deleted in every order: the data is there in the end, or on volumes that the
+//! documented commands bring back.
 
 use api::ConditionStatus;
 use api::etcd_cluster::EtcdCluster;
@@ -25,7 +25,7 @@ async fn delete(ns: &Namespace, name: &str, what: &str) {
 
 async fn with_a_key<'n>(ns: &'n Namespace, name: &'static str, size: u8) -> Etcd<'n> {
     let etcd = Etcd::apply(ns, name, &format!("{{size: {size}}}")).await;
-    let member = ids(&etcd.stands(size.into()).await).into_keys().next().expect("a member");
+    let member = ids(&etcd.runs(size.into()).await).into_keys().next().expect("a member");
     drop(etcd.etcdctl(&member, &["put", "greeting", name]).await.ok());
     etcd
 }
@@ -34,7 +34,7 @@ async fn with_a_key<'n>(ns: &'n Namespace, name: &'static str, size: u8) -> Etcd
 async fn comes_back(ns: &Namespace, name: &'static str, size: u8, uid: &str) {
     let etcd = Etcd::apply(ns, name, &format!("{{size: {size}}}")).await;
     drop(ns.kubectl(&["annotate", &format!("etcdcluster/{name}"), &format!("example.com/adopt={uid}")]).await.ok());
-    let member = ids(&etcd.stands(size.into()).await).into_keys().next().expect("a member");
+    let member = ids(&etcd.runs(size.into()).await).into_keys().next().expect("a member");
     let said = etcd.etcdctl(&member, &["get", "greeting", "--print-value-only"]).await.ok();
     assert_eq!(said.trim(), name);
 }
@@ -76,12 +76,13 @@ async fn in_that_order(ns: &Namespace, name: &'static str, order: [&str; 3]) {
         None => Some(false),
         Some(cluster) => {
             let conditions = &cluster.status.as_ref()?.contract;
-            let blocked =
-                conditions.condition("Terminating").is_some_and(|told| told.reason.as_str() == "DeletionBlocked");
+            let blocked = conditions
+                .condition("Terminating")
+                .is_some_and(|reported| reported.reason.as_str() == "DeletionBlocked");
             blocked.then_some(true)
         }
     };
-    let what = "the cluster to be gone, or to say why it is not";
+    let what = "the cluster to be deleted, or to say why it is not";
     if ns.until::<EtcdCluster, _>(name, what, blocked).await {
         println!("{name}, {order:?}: blocked");
         for claim in etcd.claims().await.into_values() {
@@ -89,7 +90,7 @@ async fn in_that_order(ns: &Namespace, name: &'static str, order: [&str; 3]) {
                 bind_again(ns, &claim.name_any()).await;
             }
         }
-        ns.until_gone::<EtcdCluster>(name).await;
+        ns.until_deleted::<EtcdCluster>(name).await;
     }
     comes_back(ns, name, 1, &uid).await;
 }
@@ -119,7 +120,7 @@ async fn a_cluster_that_is_deleted_with_its_claims_leaves_its_data_on_other_volu
     let message = etcd.says("Terminating", ConditionStatus::True, "SavingVolumes").await;
     println!("a cluster that is deleted with its claims says: {message}");
     assert!(message.contains("spec.storage.onDelete"), "{message}");
-    ns.until_gone::<EtcdCluster>("web").await;
+    ns.until_deleted::<EtcdCluster>("web").await;
     let after = etcd.claims().await;
     assert!(after.len() == 3 && !after.keys().any(|name| before.contains_key(name)), "{:?}", after.keys());
     let held = |claim: &PersistentVolumeClaim| claim.finalizers().iter().any(|held| held == api::UNSAVED_DATA);

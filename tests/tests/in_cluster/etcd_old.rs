@@ -16,11 +16,11 @@ async fn without_learners() {
     let ns = namespace("etcd-old").await;
     let etcd = Etcd::apply(&ns, "web", "{size: 3, version: 3.2.13}").await;
     let begun = Instant::now();
-    etcd.stands(3).await;
-    println!("0 -> 3 with 3.2.13: {:.1?}, beside other tests", begun.elapsed());
+    etcd.runs(3).await;
+    println!("0 -> 3 with 3.2.13: {:.1?}; other tests ran meanwhile", begun.elapsed());
     let writer = Writer::start(&etcd).await;
     etcd.scale(5).await;
-    let five = etcd.stands(5).await;
+    let five = etcd.runs(5).await;
     writer.verdict(&five).await.never_refused_for(Duration::from_secs(5));
 
     let lost = ids(&five).into_keys().next().expect("members");
@@ -28,7 +28,7 @@ async fn without_learners() {
     claims.delete(&lost, &DeleteParams::default()).await.expect("the claim can be deleted");
     etcd.lose_pods(&[&lost]).await;
     etcd.until("another member", |cluster| (!ids(cluster).contains_key(&lost)).then_some(())).await;
-    let healed = etcd.stands(5).await;
+    let healed = etcd.runs(5).await;
     assert!(!ids(&healed).contains_key(&lost));
     writer.verdict(&healed).await;
 
@@ -37,32 +37,32 @@ async fn without_learners() {
     }
 }
 
-/// All members are rolled to that version, and stay who they are.
+/// All members are rolled to this version, and keep their identity.
 async fn upgrades(etcd: &Etcd<'_>, writer: &Writer<'_>, version: &str) {
     let before = ids(&etcd.now().await);
     etcd.patch(json!({ "version": version })).await;
-    let upgraded = etcd.stands(before.len()).await;
+    let upgraded = etcd.runs(before.len()).await;
     assert_eq!(ids(&upgraded), before, "{version}");
     writer.writes(20).await;
     writer.verdict(&upgraded).await.never_refused_for(REFUSAL);
 }
 
-/// What the archived operator's example asks for, brought up to today: at least 1,000 acknowledged writes, none lost.
+/// The archived operator's example, upgraded to the newest version: at least 1,000 acknowledged writes, none lost.
 #[tokio::test]
 #[ignore = "scripts/test --all long: six versions, one after the other"]
 async fn from_3_2_13_to_3_7() {
     let ns = namespace("etcd-oldest").await;
     let etcd = Etcd::apply(&ns, "web", "{size: 3, version: 3.2.13}").await;
-    etcd.stands(3).await;
+    etcd.runs(3).await;
     let writer = Writer::start(&etcd).await;
     for size in [5, 3] {
         etcd.scale(size).await;
-        let resized = etcd.stands(size).await;
+        let resized = etcd.runs(size).await;
         writer.verdict(&resized).await.never_refused_for(REFUSAL);
     }
     let pods = etcd.pods().await;
     etcd.patch(json!({ "pod": { "etcdEnv": [{ "name": "ETCD_SNAPSHOT_COUNT", "value": "5000" }] } })).await;
-    let edited = etcd.stands(3).await;
+    let edited = etcd.runs(3).await;
     assert!(
         etcd.pods()
             .await

@@ -5,7 +5,7 @@ use std::time::Duration;
 use api::ConditionStatus;
 use e2e::cluster;
 use e2e::etcd::{Etcd, ids, namespace};
-use e2e::objects::Ours;
+use e2e::objects::ManagedKind;
 use serde_json::json;
 use tokio::time::sleep;
 
@@ -16,7 +16,7 @@ use crate::writes::{lines, writes};
 async fn a_lost_pod_is_not_replaced_while_paused_and_is_after() {
     let ns = namespace("etcd-paused").await;
     let etcd = Etcd::apply(&ns, "web", "{size: 3}").await;
-    let members = ids(&etcd.stands(3).await);
+    let members = ids(&etcd.runs(3).await);
     etcd.patch(json!({ "paused": true })).await;
     etcd.until("controlPaused", |cluster| e2e::etcd::status(cluster)?.control_paused.then_some(())).await;
     let paused = etcd.now().await;
@@ -24,8 +24,8 @@ async fn a_lost_pod_is_not_replaced_while_paused_and_is_after() {
     assert_eq!((ready.status, &*ready.reason), (ConditionStatus::True, "Paused"), "{ready:?}");
     let (audit, lost) = (cluster::audit(), members.keys().next().expect("members"));
     etcd.lose_pods(&[lost]).await;
-    let told = etcd.complains(&["paused"]).await;
-    println!("paused, and a pod is gone: {}", told.message);
+    let reported = etcd.reports(&["paused"]).await;
+    println!("paused, and a pod is deleted: {}", reported.message);
     // As for how long it should have been replaced by then: a pod that is lost is started again within a second.
     sleep(Duration::from_secs(8)).await;
     assert!(!etcd.pods().await.contains_key(lost));
@@ -35,7 +35,7 @@ async fn a_lost_pod_is_not_replaced_while_paused_and_is_after() {
     assert!(written.is_empty(), "{}", lines(&written));
     etcd.scale(3).await;
     etcd.patch(json!({ "paused": false })).await;
-    let after = etcd.stands(3).await;
+    let after = etcd.runs(3).await;
     assert_eq!(ids(&after), members);
     assert_eq!(after.status.map(|status| status.control_paused), Some(false));
 }

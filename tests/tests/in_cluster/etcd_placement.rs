@@ -1,8 +1,8 @@
-//! Whether a pod as the spec asks starts is tried before the only member gives up its own for one.
+//! Before the only member gives up its pod, the operator tries whether a pod of the new spec starts.
 
 use api::ConditionStatus::True;
 use e2e::etcd::{Etcd, Writer, ids, namespace};
-use e2e::objects::Ours;
+use e2e::objects::ManagedKind;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::ResourceExt;
 use kube::api::{Api, ListParams};
@@ -19,7 +19,7 @@ async fn rests(etcd: &Etcd<'_>) {
 async fn the_only_member_keeps_its_pod_until_another_one_starts() {
     let ns = namespace("etcd-nowhere").await;
     let etcd = Etcd::apply(&ns, "web", "{size: 1}").await;
-    let before = etcd.stands(1).await;
+    let before = etcd.runs(1).await;
     let (pods, writer) = (etcd.pod_uids().await, Writer::start(&etcd).await);
     writer.writes(20).await;
     let missing = json!({ "configMapKeyRef": { "name": "not-there", "key": "level" } });
@@ -47,7 +47,7 @@ async fn the_only_member_keeps_its_pod_until_another_one_starts() {
         if now.len() == 1 && now != pods { Ok(()) } else { Err(format!("{now:?}")) }
     })
     .await;
-    let after = etcd.stands(1).await;
+    let after = etcd.runs(1).await;
     rests(&etcd).await;
     assert_eq!(ids(&after), ids(&before));
     writer.writes(20).await;

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use api::ConditionStatus;
 use e2e::etcd::{Etcd, Writer, cluster_id, ids, namespace};
-use e2e::objects::Ours;
+use e2e::objects::ManagedKind;
 use serde_json::json;
 
 /// TestOneMemberRecovery of coreos/etcd-operator, TestPodRecovery of etcd-io/etcd-operator, and of etcd-druid's TestRecovery
@@ -13,7 +13,7 @@ use serde_json::json;
 async fn one_two_and_all_of_three() {
     let ns = namespace("etcd-pods").await;
     let etcd = Etcd::apply(&ns, "web", "{size: 3}").await;
-    let before = etcd.stands(3).await;
+    let before = etcd.runs(3).await;
     let (members, claims) = (ids(&before), etcd.claim_uids().await);
     let writer = Writer::start(&etcd).await;
     writer.writes(20).await;
@@ -22,7 +22,7 @@ async fn one_two_and_all_of_three() {
     for lost in [vec![&leader], names[..2].to_vec(), names.clone()] {
         let begun = Instant::now();
         etcd.lose_pods(&lost).await;
-        let after = etcd.stands(3).await;
+        let after = etcd.runs(3).await;
         println!("{} of 3 pods deleted: back to full health after {:.1?}", lost.len(), begun.elapsed());
         assert_eq!(ids(&after), members, "the same members");
         assert_eq!(etcd.claim_uids().await, claims, "on the same volumes");
@@ -38,13 +38,13 @@ async fn one_two_and_all_of_three() {
     assert_eq!((changes("New Member Added"), changes("Member Removed")), (3, 0), "{events:?}");
 }
 
-/// Two of three that cannot come back for a while: nothing is destroyed, status tells at once, and it goes on as soon as
-/// they can.
+/// Two of three members that cannot come back for a while: nothing is destroyed, status reports it at once, and the cluster
+/// continues as soon as they can.
 #[tokio::test]
 async fn without_quorum_nothing_is_destroyed() {
     let ns = namespace("etcd-quorum").await;
     let etcd = Etcd::apply(&ns, "web", "{size: 3}").await;
-    let before = etcd.stands(3).await;
+    let before = etcd.runs(3).await;
     let (members, claims) = (ids(&before), etcd.claim_uids().await);
     let writer = Writer::start(&etcd).await;
     writer.writes(20).await;
@@ -57,10 +57,10 @@ async fn without_quorum_nothing_is_destroyed() {
     println!("QuorumHealthy=False {:.1?} after two images were broken: {message}", begun.elapsed());
     let available = etcd.says("Available", ConditionStatus::False, "QuorumLost").await;
     assert!(available.contains("not available"), "{available}");
-    let ready = etcd.complains(&["1 of 3 members answer", "cannot be pulled"]).await;
+    let ready = etcd.reports(&["1 of 3 members answer", "cannot be pulled"]).await;
     println!("without quorum it says {}: {}", ready.reason, ready.message);
     etcd.announces("QuorumLost").await;
-    // A resize in the outage first heals, or waits.
+    // During the outage, the operator repairs or waits before it resizes.
     etcd.scale(5).await;
     etcd.says("Ready", ConditionStatus::False, "QuorumLost").await;
     assert_eq!(etcd.claim_uids().await, claims);
@@ -71,7 +71,7 @@ async fn without_quorum_nothing_is_destroyed() {
     etcd.scale(3).await;
 
     etcd.lose_pods(&broken).await;
-    let after = etcd.stands(3).await;
+    let after = etcd.runs(3).await;
     assert_eq!(ids(&after), members);
     assert_eq!(etcd.claim_uids().await, claims);
     assert!(after.condition("QuorumHealthy").is_some_and(|c| c.status == ConditionStatus::True));
@@ -84,7 +84,7 @@ async fn without_quorum_nothing_is_destroyed() {
 async fn pods_that_have_failed_are_replaced() {
     let ns = namespace("etcd-failed").await;
     let etcd = Etcd::apply(&ns, "web", "{size: 3}").await;
-    let before = etcd.stands(3).await;
+    let before = etcd.runs(3).await;
     let (members, pods) = (ids(&before), etcd.pod_uids().await);
     let writer = Writer::start(&etcd).await;
     writer.writes(20).await;
@@ -100,7 +100,7 @@ async fn pods_that_have_failed_are_replaced() {
             if left.is_empty() { Ok(()) } else { Err(format!("{left:?} have not been replaced")) }
         })
         .await;
-        let after = etcd.stands(3).await;
+        let after = etcd.runs(3).await;
         assert_eq!((ids(&after), cluster_id(&after)), (members.clone(), cluster_id(&before)), "the same members");
         writer.writes(20).await;
         writer.verdict(&after).await;

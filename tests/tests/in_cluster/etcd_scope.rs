@@ -1,5 +1,5 @@
-//! A manager of all namespaces looks after every EtcdCluster, annotated for cluster-wide operators or not.
-//! (What other scopes leave alone: the suite `processes`, where no other manager takes it.)
+//! A manager of all namespaces manages every EtcdCluster, annotated for cluster-wide operators or not. (The suite `processes`
+//! tests what other scopes leave alone, where no other manager takes it.)
 
 use api::etcd_cluster::EtcdCluster;
 use e2e::namespace::Namespace;
@@ -27,8 +27,8 @@ async fn all_clusters_are_managed_when_all_namespaces_are_watched() {
     for name in ["plain", "annotated"] {
         ns.until::<EtcdCluster, ()>(name, "it to be managed and paused", |cluster| {
             let status = cluster?.status.as_ref()?;
-            let ours = status.contract.managed_by.as_deref() == Some("multi-operator-system/multi-operator");
-            (ours && status.control_paused).then_some(())
+            let owned = status.contract.managed_by.as_deref() == Some("multi-operator-system/multi-operator");
+            (owned && status.control_paused).then_some(())
         })
         .await;
     }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use api::ConditionStatus;
 use api::etcd_cluster::EtcdCluster;
 use e2e::etcd::{Etcd, Writer, ids, namespace, restarts};
-use e2e::objects::{Ours, serves};
+use e2e::objects::{ManagedKind, serves};
 use serde_json::json;
 
 /// How long writes may be refused by an upgrade.
@@ -16,7 +16,7 @@ const REFUSAL: Duration = Duration::from_secs(5);
 async fn from_3_4_to_3_7_under_writes() {
     let ns = namespace("etcd-upgrade").await;
     let etcd = Etcd::apply(&ns, "web", "{size: 3, version: 3.4.23}").await;
-    let before = etcd.stands(3).await;
+    let before = etcd.runs(3).await;
     let (members, pods, claims) = (ids(&before), etcd.pod_uids().await, etcd.claim_uids().await);
     let (writer, history, acts) = (Writer::start(&etcd).await, etcd.record().await, etcd.acts().await);
     let mut running = "3.4.23".to_owned();
@@ -26,10 +26,10 @@ async fn from_3_4_to_3_7_under_writes() {
         let message = etcd.says("Upgrading", ConditionStatus::True, "ClusterUpgrading").await;
         assert_eq!(message, format!("upgrading to {version}"));
         let during = etcd.now().await;
-        let told = during.status.as_ref().map(|s| (s.current_version.clone(), s.target_version.clone()));
-        assert_eq!(told, Some((Some(running), Some(version.to_owned()))), "current stays until all have followed");
-        let after = etcd.stands(3).await;
-        println!("{version}: all three after {:.1?}, beside other tests", begun.elapsed());
+        let reported = during.status.as_ref().map(|s| (s.current_version.clone(), s.target_version.clone()));
+        assert_eq!(reported, Some((Some(running), Some(version.to_owned()))), "current stays until all have followed");
+        let after = etcd.runs(3).await;
+        println!("{version}: all three after {:.1?}; other tests ran meanwhile", begun.elapsed());
         assert_eq!(ids(&after), members);
         let restarted: Vec<i32> = etcd.pods().await.values().map(restarts).collect();
         assert_eq!(restarted, [i32::try_from(upgrade).expect("few") + 1; 3], "each was started again once a version");
@@ -50,13 +50,13 @@ async fn from_3_4_to_3_7_under_writes() {
     assert_eq!(upgraded, 9);
 }
 
-/// 3.7 does not read what 3.5 left in the log, which is gone only with the next snapshot: after a million entries here.
+/// 3.7 does not read what 3.5 left in the log, which is deleted only with the next snapshot: after a million entries here.
 #[tokio::test]
 #[ignore = "scripts/test --all long: a million entries are written"]
 async fn from_3_6_with_a_million_entries_between_snapshots() {
     let ns = namespace("etcd-million").await;
     let etcd = Etcd::apply(&ns, "web", "{size: 3, version: 3.5.35, options: {snapshot-count: '1000000'}}").await;
-    let members = ids(&etcd.stands(3).await);
+    let members = ids(&etcd.runs(3).await);
     let writer = Writer::start(&etcd).await;
     writer.writes(100).await;
     for version in ["3.6.16", "3.7.3"] {
@@ -69,7 +69,7 @@ async fn from_3_6_with_a_million_entries_between_snapshots() {
         .await;
         println!("{version}: all three after {:.1?}", begun.elapsed());
     }
-    let after = etcd.stands(3).await;
+    let after = etcd.runs(3).await;
     assert_eq!(ids(&after), members);
     writer.writes(10).await;
     writer.verdict(&after).await;
@@ -84,18 +84,20 @@ fn at_most_one_behind(history: &[EtcdCluster]) {
     }
 }
 
-/// No member gets an image that cannot be pulled; it goes on when the version is corrected, or back when it is reverted.
+/// No member gets an image that cannot be pulled; the upgrade continues when the version is corrected, or ends when it is
+/// reverted.
 #[tokio::test]
 async fn stops_at_a_version_without_an_image() {
     let ns = namespace("etcd-no-image").await;
     let etcd = Etcd::apply(&ns, "web", "{size: 3, version: 3.5.35}").await;
-    let members = ids(&etcd.stands(3).await);
+    let members = ids(&etcd.runs(3).await);
     let (writer, acts) = (Writer::start(&etcd).await, etcd.acts().await);
     for (bad, next) in [("3.5.99", "3.5.35"), ("3.6.99", "3.6.16")] {
         etcd.patch(json!({ "version": bad })).await;
-        let told = etcd.complains(&[&format!("image quay.io/coreos/etcd:v{bad} cannot be pulled"), "no member"]).await;
-        println!("of an upgrade to {bad} it says {}: {}", told.reason, told.message);
-        assert_eq!(told.reason.as_str(), "ImageUnavailable");
+        let reported =
+            etcd.reports(&[&format!("image quay.io/coreos/etcd:v{bad} cannot be pulled"), "no member"]).await;
+        println!("of an upgrade to {bad} it says {}: {}", reported.reason, reported.message);
+        assert_eq!(reported.reason.as_str(), "ImageUnavailable");
         let pods = etcd.pods().await;
         let untouched = |pod: &&k8s_openapi::api::core::v1::Pod| {
             let spec = pod.spec.as_ref().expect("a pod has a spec");
@@ -106,9 +108,9 @@ async fn stops_at_a_version_without_an_image() {
         assert!(stopped.condition("QuorumHealthy").is_some_and(|c| c.status == ConditionStatus::True));
         writer.writes(20).await;
         etcd.patch(json!({ "version": next })).await;
-        let after = etcd.stands(3).await;
+        let after = etcd.runs(3).await;
         assert_eq!(ids(&after), members);
-        ns.until_gone::<k8s_openapi::api::core::v1::Pod>("web-pull").await;
+        ns.until_deleted::<k8s_openapi::api::core::v1::Pod>("web-pull").await;
         writer.verdict(&after).await.never_refused_for(REFUSAL);
     }
     acts.never_two_at_once();
@@ -119,12 +121,12 @@ async fn stops_at_a_version_without_an_image() {
 async fn what_etcd_forbids_is_refused() {
     let ns = namespace("etcd-refused").await;
     let etcd = Etcd::apply(&ns, "web", "{size: 1, version: v3.5.16}").await;
-    let before = etcd.stands(1).await;
+    let before = etcd.runs(1).await;
     let pods = etcd.pod_uids().await;
-    let stays = async |words: &str| {
+    let stays = async |expected: &str| {
         let message = etcd.says("Stalled", ConditionStatus::True, "UpgradeRefused").await;
         println!("refused: {message}");
-        assert!(message.contains(words), "{message}");
+        assert!(message.contains(expected), "{message}");
         let pod = etcd.pods().await.into_values().next().expect("a pod");
         assert!(serves(&pod) && restarts(&pod) == 0);
         let image = pod.spec.and_then(|spec| spec.containers[0].image.clone());
@@ -134,16 +136,16 @@ async fn what_etcd_forbids_is_refused() {
         assert_eq!(status.current_version.as_deref(), Some("3.5.16"));
         assert!(status.contract.is_true("Available") && status.contract.is_true("QuorumHealthy"));
     };
-    for (version, words) in [
+    for (version, expected) in [
         ("3.4.23", "etcd cannot be downgraded from 3.5.16 to 3.4.23"),
         ("3.7.3", "one minor version at a time"),
         ("3.6.16", "3.5.26 or later"),
     ] {
         etcd.patch(json!({ "version": version })).await;
-        stays(words).await;
+        stays(expected).await;
     }
     etcd.patch(json!({ "version": "3.5.16" })).await;
-    let after = etcd.stands(1).await;
+    let after = etcd.runs(1).await;
     assert!(after.condition("Stalled").is_none());
     assert_eq!((ids(&after), etcd.pod_uids().await), (ids(&before), pods));
 }

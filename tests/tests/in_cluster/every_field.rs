@@ -1,5 +1,6 @@
-//! Every field of every child that the API server's schemas know, edited, added and removed by others in each way: it is back at
-//! once, by one write, or docs/my-app.md, "What is ours", lists it as of others, and it stays. HTTPRoutes have a test in gateways.
+//! Every field of every child that the API server's schemas know, edited, added and removed by others in each way: the operator
+//! reverts it at once, by one write, or docs/my-app.md, "Field ownership", lists it as foreign, and it stays. HTTPRoutes have a test
+//! in gateways.
 
 use api::my_app::MyApp;
 use api::sample::Sample;
@@ -22,7 +23,7 @@ const FULL: &str = "{replicas: 0, image: nginx:1.25, command: [nginx], args: [-g
 
 /// Of a Deployment: `more` is of others, too.
 fn deployment(spec: &str, more: &[&'static str]) -> Child {
-    let theirs = of_others(&[
+    let foreign = of_others(&[
         "spec.template.metadata",
         "spec.template.spec",
         "spec.template.spec.containers[+]",
@@ -46,7 +47,7 @@ fn deployment(spec: &str, more: &[&'static str]) -> Child {
         "spec.template.spec.topologySpreadConstraints[0].nodeAffinityPolicy",
         "spec.template.spec.topologySpreadConstraints[0].nodeTaintsPolicy",
     ]);
-    let ours = vec![
+    let owned = vec![
         "spec.template.metadata.labels.app.kubernetes.io/name",
         "spec.template.metadata.labels.app.kubernetes.io/instance",
         "spec.template.metadata.labels.app.kubernetes.io/managed-by",
@@ -64,8 +65,8 @@ fn deployment(spec: &str, more: &[&'static str]) -> Child {
         "spec.template.spec.topologySpreadConstraints[0]",
         "spec.template.spec.volumes[0]",
     ];
-    let (manifest, theirs) = (my_app("web", spec), [&theirs, more].concat());
-    Child { group: "apps", version: "v1", kind: "Deployment", manifest, theirs, ours, ..Child::default() }
+    let (manifest, foreign) = (my_app("web", spec), [&foreign, more].concat());
+    Child { group: "apps", version: "v1", kind: "Deployment", manifest, foreign, owned, ..Child::default() }
 }
 
 #[tokio::test]
@@ -111,8 +112,8 @@ async fn of_volumes_overrides_and_contents() {
     let restart_on = one("restartOn: [{configMapRef: {name: map, optional: true}}]");
     let contents = "spec.template.metadata.annotations.multi-operator.example.com/contents";
     let child = deployment(&restart_on, &[]);
-    let ours = [&child.ours[..], &[contents]].concat();
-    swept::<MyApp>(&Child { ours, only: vec![contents], ..child }).await;
+    let owned = [&child.owned[..], &[contents]].concat();
+    swept::<MyApp>(&Child { owned, only: vec![contents], ..child }).await;
     let overrides = one("podOverrides: {metadata: {labels: {team: shop}, annotations: {note: x}}, \
         spec: {nodeSelector: {disk: ssd}, tolerations: [{key: dedicated, operator: Exists}]}}");
     let child = deployment(&overrides, &[]);
@@ -122,15 +123,15 @@ async fn of_volumes_overrides_and_contents() {
         "spec.template.spec.nodeSelector",
         "spec.template.spec.tolerations",
     ];
-    let ours = [&child.ours[..], &only].concat();
-    swept::<MyApp>(&Child { ours, only, ..child }).await;
+    let owned = [&child.owned[..], &only].concat();
+    swept::<MyApp>(&Child { owned, only, ..child }).await;
 }
 
 #[tokio::test]
 #[ignore = "scripts/test --all long: some hundred edits"]
 async fn of_services() {
     for spec in [BARE, FULL] {
-        let theirs = of_others(&[
+        let foreign = of_others(&[
             "spec.clusterIP",
             "spec.clusterIPs",
             "spec.ipFamilies",
@@ -147,14 +148,14 @@ async fn of_services() {
             "spec.ports[0].appProtocol",
         ]);
         let manifest = my_app("web", spec);
-        let ours = vec!["metadata.annotations.pool"];
+        let owned = vec!["metadata.annotations.pool"];
         swept::<MyApp>(&Child {
             group: "",
             version: "v1",
             kind: "Service",
             manifest,
-            theirs,
-            ours,
+            foreign,
+            owned,
             ..Child::default()
         })
         .await;
@@ -167,22 +168,23 @@ async fn of_budgets_ingresses_autoscalers_and_config_maps() {
     let (policy, networking) = ("policy", "networking.k8s.io");
     let (budget, ingress, scaler) = ("PodDisruptionBudget", "Ingress", "HorizontalPodAutoscaler");
     let manifest = my_app("web", BARE);
-    let theirs = of_others(&[]);
-    swept::<MyApp>(&Child { group: policy, version: "v1", kind: budget, manifest, theirs, ..Child::default() }).await;
+    let foreign = of_others(&[]);
+    swept::<MyApp>(&Child { group: policy, version: "v1", kind: budget, manifest, foreign, ..Child::default() }).await;
 
     let route = "{host: web.example.com, path: /shop, ingressClassName: none, tlsSecret: cert}";
     let manifest = my_app("web", &format!("{{replicas: 0, image: nginx:1.25, port: 80, route: {route}}}"));
-    let theirs = of_others(&[]);
-    swept::<MyApp>(&Child { group: networking, version: "v1", kind: ingress, manifest, theirs, ..Child::default() })
+    let foreign = of_others(&[]);
+    swept::<MyApp>(&Child { group: networking, version: "v1", kind: ingress, manifest, foreign, ..Child::default() })
         .await;
 
     let scaled = "{image: nginx:1.25, autoscaling: {min: 1, max: 2, cpu: 80%}}";
-    let theirs = of_others(&["spec.behavior"]);
+    let foreign = of_others(&["spec.behavior"]);
     let manifest = my_app("web", scaled);
-    swept::<MyApp>(&Child { group: "autoscaling", version: "v2", kind: scaler, manifest, theirs, ..Child::default() })
+    swept::<MyApp>(&Child { group: "autoscaling", version: "v2", kind: scaler, manifest, foreign, ..Child::default() })
         .await;
 
-    let theirs = of_others(&["data.sweep", "binaryData.sweep", "immutable"]);
+    let foreign = of_others(&["data.sweep", "binaryData.sweep", "immutable"]);
     let manifest = sample("web", "hello");
-    swept::<Sample>(&Child { group: "", version: "v1", kind: "ConfigMap", manifest, theirs, ..Child::default() }).await;
+    swept::<Sample>(&Child { group: "", version: "v1", kind: "ConfigMap", manifest, foreign, ..Child::default() })
+        .await;
 }

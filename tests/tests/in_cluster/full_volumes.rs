@@ -27,16 +27,16 @@ fn in_time(begun: Moment) {
 }
 
 /// What StorageHealthy=False says of a database.
-async fn complains(db: Database<'_>) -> String {
-    let words = db
+async fn reports(db: Database<'_>) -> String {
+    let message = db
         .ns
         .until::<api::sample_db::SampleDB, String>(db.name, "StorageHealthy to be False", |db| {
-            let storage = e2e::objects::Ours::condition(db?, "StorageHealthy")?;
+            let storage = e2e::objects::ManagedKind::condition(db?, "StorageHealthy")?;
             (storage.status == False).then(|| format!("{}: {}", storage.reason, storage.message))
         })
         .await;
-    assert!(words.contains("data-shop-0"), "it names the volume: {words}");
-    words
+    assert!(message.contains("data-shop-0"), "it names the volume: {message}");
+    message
 }
 
 /// Writes acknowledged rows, 50 MB at a time, until one is refused; returns how many were acknowledged so far.
@@ -68,9 +68,9 @@ async fn a_database_of_the_default_size_serves_again_once_there_is_room() {
     let mut acknowledged = 0;
     for time in 1..=TIMES {
         acknowledged = filled(db, acknowledged).await;
-        println!("{time}: {}", complains(db).await);
+        println!("{time}: {}", reports(db).await);
         // What people do who have no larger volume: away with what is not needed, as soon as they get in.
-        ns.eventually("room to be made", || db.try_asks("truncate heap")).await;
+        ns.eventually("space to be freed", || db.try_asks("truncate heap")).await;
         let begun = Moment::now();
         ns.eventually("a write", || db.try_asks("insert into heap values ('some')")).await;
         in_time(begun);
@@ -79,7 +79,7 @@ async fn a_database_of_the_default_size_serves_again_once_there_is_room() {
     }
     db.says("StorageHealthy", True, "Sound").await;
     db.delete(PropagationPolicy::Background).await;
-    db.is_gone().await;
+    db.is_deleted().await;
 }
 
 #[tokio::test]
@@ -91,10 +91,10 @@ async fn a_database_of_the_default_size_serves_again_once_it_is_resized() {
     db.serves().await;
     db.asks("create table kept (n int primary key); create table heap (a text)").await;
     let mut acknowledged = 0;
-    // Twice as large each time: a member that is behind has to have room for another one's database beside its own.
+    // Twice as large each time: a member that is behind needs room for another member's database next to its own.
     for (time, size) in (1..).zip(["2Gi", "4Gi"]) {
         acknowledged = filled(db, acknowledged).await;
-        println!("{time}: {}", complains(db).await);
+        println!("{time}: {}", reports(db).await);
         let begun = Moment::now();
         db.patch(json!({ "storage": { "size": size } })).await;
         ns.eventually("a write", || db.try_asks("insert into heap values ('some')")).await;
@@ -105,14 +105,14 @@ async fn a_database_of_the_default_size_serves_again_once_it_is_resized() {
         db.says("StorageHealthy", True, "Sound").await;
     }
     db.delete(PropagationPolicy::Background).await;
-    db.is_gone().await;
+    db.is_deleted().await;
 }
 
 /// That all members that there were before serve again once their volumes have that size, with every acknowledged write.
 async fn serves_again_at(etcd: &Etcd<'_>, size: &str, before: &EtcdCluster, writer: &etcd::Writer<'_>) {
     let begun = Moment::now();
     etcd.patch(json!({ "storage": { "size": size } })).await;
-    let after = etcd.stands(3).await;
+    let after = etcd.runs(3).await;
     in_time(begun);
     assert_eq!(ids(&after), ids(before), "no member was replaced");
     writer.writes(1).await;
@@ -124,11 +124,11 @@ async fn serves_again_at(etcd: &Etcd<'_>, size: &str, before: &EtcdCluster, writ
 async fn an_etcd_cluster_of_the_default_size_serves_again_once_it_is_resized() {
     let ns = etcd::namespace("etcd-resized").await;
     let etcd = Etcd::apply(&ns, "web", "{size: 3, storage: {storageClassName: sized-expandable}}").await;
-    let before = etcd.stands(3).await;
+    let before = etcd.runs(3).await;
     let writer = etcd::Writer::with(&etcd, 100, 500_000).await;
     for (time, size) in (1..=TIMES).zip(["2Gi", "3Gi", "5Gi"]) {
         let full = ns.until_within::<EtcdCluster, _>(FILLS, etcd.name, "Stalled to be True, NoSpace", |cluster| {
-            let stalled = e2e::objects::Ours::condition(cluster?, "Stalled")?;
+            let stalled = e2e::objects::ManagedKind::condition(cluster?, "Stalled")?;
             (stalled.status == True && stalled.reason.as_str() == "NoSpace").then(|| stalled.message.clone())
         });
         println!("{time}: {}", full.await);
@@ -145,19 +145,19 @@ async fn an_etcd_cluster_whose_disks_are_full_serves_again_once_it_is_resized() 
     let ns = etcd::namespace("etcd-disks").await;
     let spec = "{size: 3, quota: 8Gi, storage: {storageClassName: sized-expandable}}";
     let etcd = Etcd::apply(&ns, "web", spec).await;
-    let before = etcd.stands(3).await;
+    let before = etcd.runs(3).await;
     let writer = etcd::Writer::with(&etcd, 100, 500_000).await;
-    // Twice as large each time: a member that is behind has to have room for another one's database beside its own.
+    // Twice as large each time: a member that is behind needs room for another member's database next to its own.
     for (time, size) in (1..).zip(["2Gi", "4Gi"]) {
         let full = etcd.until("the volumes to be full", |cluster| {
-            let stalled = e2e::objects::Ours::condition(cluster, "Stalled")?;
+            let stalled = e2e::objects::ManagedKind::condition(cluster, "Stalled")?;
             ["VolumeFull", "NoSpace"].contains(&&*stalled.reason).then(|| stalled.message.clone())
         });
         let message = full.await;
         println!("{time}: {message}");
         assert!(ids(&before).keys().any(|member| message.contains(member)), "it names the volume: {message}");
         let refused = || async {
-            let health = e2e::objects::Ours::condition(&etcd.now().await, "Available").map(|now| now.status);
+            let health = e2e::objects::ManagedKind::condition(&etcd.now().await, "Available").map(|now| now.status);
             if health == Some(False) { Ok(()) } else { Err(format!("{health:?}")) }
         };
         ns.eventually("writes to be refused, since most members are full", refused).await;
@@ -171,7 +171,7 @@ async fn an_etcd_cluster_whose_disks_are_full_serves_again_once_it_is_resized() 
 async fn an_etcd_cluster_of_the_default_size_serves_again_once_there_is_room() {
     let ns = etcd::namespace("etcd-filled").await;
     let etcd = Etcd::apply(&ns, "web", "{size: 3, storage: {storageClassName: sized}}").await;
-    let before = etcd.stands(3).await;
+    let before = etcd.runs(3).await;
     for time in 1..=TIMES {
         let writer = etcd::Writer::with(&etcd, 5, 500_000).await;
         let message = etcd.says("Stalled", True, "NoSpace").await;
@@ -183,13 +183,13 @@ async fn an_etcd_cluster_of_the_default_size_serves_again_once_there_is_room() {
         // As docs/etcd-cluster.md says.
         let members: Vec<String> = ids(&full).into_keys().collect();
         drop(etcd.etcdctl(&members[0], &["del", "--prefix", ""]).await.ok());
-        let told = etcd.etcdctl(&members[0], &["endpoint", "status", "--write-out=json"]).await.ok();
-        let told: serde_json::Value = serde_json::from_str(&told).expect("etcdctl prints JSON");
-        let revision = told[0]["Status"]["header"]["revision"].to_string();
+        let status = etcd.etcdctl(&members[0], &["endpoint", "status", "--write-out=json"]).await.ok();
+        let status: serde_json::Value = serde_json::from_str(&status).expect("etcdctl prints JSON");
+        let revision = status[0]["Status"]["header"]["revision"].to_string();
         let begun = Moment::now();
         drop(etcd.etcdctl(&members[0], &["compact", &revision]).await.ok());
         drop(etcd.etcdctl(&members[0], &["defrag", "--cluster"]).await.ok());
-        let after = etcd.stands(3).await;
+        let after = etcd.runs(3).await;
         in_time(begun);
         assert_eq!(ids(&after), ids(&before), "no member was replaced");
     }

@@ -1,4 +1,4 @@
-//! Status vanishes at moments that nobody chose: from volumes and live servers all is found again, and nothing is begun anew.
+//! Status vanishes at random moments: the operator recovers it from volumes and live servers, and initializes nothing again.
 
 use std::time::Duration;
 
@@ -26,10 +26,10 @@ const APART_IN_THE_END: u64 = 300;
 async fn an_etcd_cluster_is_the_one_that_it_was() {
     let ns = etcd::namespace("etcd-status").await;
     let etcd = Etcd::apply(&ns, "web", "{size: 3}").await;
-    let before = etcd.stands(3).await;
+    let before = etcd.runs(3).await;
     let (pods, claims, writer) = (etcd.pod_uids().await, etcd.claim_uids().await, etcd::Writer::start(&etcd).await);
     assert!(erase_status(&ns, "etcdcluster/web").await);
-    let after = etcd.stands(3).await;
+    let after = etcd.runs(3).await;
     assert_eq!((ids(&after), cluster_id(&after)), (ids(&before), cluster_id(&before)));
     assert_eq!((etcd.pod_uids().await, etcd.claim_uids().await), (pods, claims));
     writer.verdict(&after).await;
@@ -61,7 +61,7 @@ async fn at_random_moments_of_an_etcd_clusters_life() {
     let etcd = Etcd::apply(&ns, "web", "{size: 3, version: 3.5.35}").await;
     let history = etcd.record().await;
     let mut times = erased(&ns, "etcdcluster/web", &mut rng).await;
-    etcd.stands(3).await;
+    etcd.runs(3).await;
     let writer = etcd::Writer::start(&etcd).await;
     for (spec, members) in [
         (json!({ "size": 5 }), 5),
@@ -71,21 +71,21 @@ async fn at_random_moments_of_an_etcd_clusters_life() {
     ] {
         etcd.patch(spec).await;
         times += erased(&ns, "etcdcluster/web", &mut rng).await;
-        let stands = etcd.stands(members).await;
+        let stands = etcd.runs(members).await;
         writer.verdict(&stands).await;
     }
-    let last = etcd.stands(3).await;
+    let last = etcd.runs(3).await;
     let (member, claims) = (ids(&last).into_keys().next().expect("members"), etcd.claim_uids().await);
     writer.stop().await;
     drop(etcd.etcdctl(&member, &["put", "greeting", "hello"]).await.ok());
     drop(ns.kubectl(&["delete", "etcdcluster/web", "--wait=false"]).await.ok());
     let in_the_end = erased_at(&ns, "etcdcluster/web", &mut rng, APART_IN_THE_END).await;
-    ns.until_gone::<EtcdCluster>("web").await;
+    ns.until_deleted::<EtcdCluster>("web").await;
     assert_eq!(etcd.claim_uids().await, claims, "the volumes are kept");
     let etcd = Etcd::apply(&ns, "web", "{size: 3, version: 3.6.16}").await;
     let adopt = format!("example.com/adopt={}", last.uid().expect("a uid"));
     drop(ns.kubectl(&["annotate", "etcdcluster/web", &adopt]).await.ok());
-    assert_eq!(cluster_id(&etcd.stands(3).await), cluster_id(&last));
+    assert_eq!(cluster_id(&etcd.runs(3).await), cluster_id(&last));
     assert_eq!(etcd.etcdctl(&member, &["get", "greeting", "--print-value-only"]).await.ok().trim(), "hello");
     let known: std::collections::BTreeSet<String> =
         history.objects().iter().filter_map(|seen: &EtcdCluster| cluster_id(seen).map(str::to_owned)).collect();
@@ -106,7 +106,7 @@ async fn at_random_moments_of_a_sample_dbs_life() {
     let writer = sample_db::Writer::start(db).await;
     db.order("by-hand", "").await;
     times += erased(&ns, "sampledb/shop", &mut rng).await;
-    db.proved("by-hand").await;
+    db.verified("by-hand").await;
     for (parameter, size, wanted) in [("55", "1Gi", "the pod to be replaced"), ("55", "2Gi", "the volume to grow")] {
         let parameters = json!({ "max_connections": parameter });
         db.patch(json!({ "engine": { "parameters": parameters }, "storage": { "size": size } })).await;
@@ -145,9 +145,9 @@ async fn at_random_moments_of_a_sample_dbs_life() {
     let rows: u64 = db.asks("select count(*) from written").await.parse().expect("a number");
     db.delete(PropagationPolicy::Background).await;
     let in_the_end = erased_at(&ns, "sampledb/shop", &mut rng, APART_IN_THE_END).await;
-    db.is_gone().await;
+    db.is_deleted().await;
     let last = db.last_snapshot().await.expect("a last snapshot").name_any();
-    db.proved(&last).await;
+    db.verified(&last).await;
     let spec = format!("{{bootstrap: {{fromSnapshot: {{name: {last}}}}}, backup: {{immediate: false}}}}");
     let again = Database::apply(&ns, "again", &spec).await;
     again.serves().await;

@@ -1,18 +1,19 @@
-//! Behaviours of the manager that is deployed in the cluster. One file a behaviour; all run side by side, but for those
-//! in `alone`.
+//! Behaviors of the manager that is deployed in the cluster. One file per behavior; all run side by side, except those in
+//! `alone`.
 
 mod additions;
 mod alone;
 mod autoscaling;
 mod bad_input;
-mod beside;
 mod configuration;
 mod create;
 mod deletion;
+mod diagnosis;
 mod edits;
 mod etcd_bad_input;
 mod etcd_create;
 mod etcd_deletion;
+mod etcd_diagnosis;
 mod etcd_ephemeral;
 mod etcd_leader;
 mod etcd_old;
@@ -24,11 +25,12 @@ mod etcd_resize;
 mod etcd_restart;
 mod etcd_scope;
 mod etcd_single;
-mod etcd_trouble;
 mod etcd_upgrade;
 mod etcd_volumes;
 mod every_field;
+mod foreign_objects;
 mod full_volumes;
+mod ingress_and_autoscaler;
 mod lost_status;
 mod manifest;
 mod metrics;
@@ -46,18 +48,16 @@ mod running;
 mod sample;
 mod sample_db_bad_input;
 mod sample_db_deletion;
+mod sample_db_diagnosis;
 mod sample_db_failed;
 mod sample_db_labels;
 mod sample_db_life;
 mod sample_db_placement;
-mod sample_db_proof;
 mod sample_db_schedule;
 mod sample_db_server;
-mod sample_db_trouble;
 mod sample_db_upgrade;
+mod sample_db_verification;
 mod scale;
-mod strangers;
-mod trouble;
 mod wedged;
 mod whole_run;
 mod writes;

@@ -1,4 +1,4 @@
-//! Metrics: over HTTPS, to whom the API server allows them.
+//! Metrics: over HTTPS, for clients that the API server allows.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use api::my_app::MyApp;
 use e2e::cluster::{MANAGER_USER, SYSTEM};
 use e2e::kubectl::{kubectl, run};
 use e2e::namespace::Namespace;
-use e2e::objects::Ours;
+use e2e::objects::ManagedKind;
 use e2e::patience::timeout;
 use e2e::wait::wait_until;
 use tokio::io::{AsyncBufReadExt, BufReader};
@@ -36,7 +36,7 @@ impl Forward {
         let line = line.unwrap_or_else(|late| panic!("kubectl does not forward: {late}"));
         let line = line.expect("kubectl speaks").expect("kubectl forwards");
         let port = line.split([':', ' ']).find_map(|word| word.parse().ok()).expect("a port");
-        // It says a word for every connection, and would die of a closed pipe.
+        // It prints a line for every connection, and would end because of a closed pipe.
         tokio::spawn(async move { while let Ok(Some(_)) = said.next_line().await {} });
         Self { port, _kubectl: kubectl }
     }
@@ -86,23 +86,23 @@ async fn only_whom_the_api_server_allows_reads_metrics() {
     // Something to count.
     ns.apply(&my_app("web", "{replicas: 0, image: nginx:1.25}")).await;
     ns.until::<MyApp, ()>("web", "it to be ready", |app| app?.is_ready().then_some(())).await;
-    // Through the Service and the API server, which passes no credentials on.
+    // Through the Service and the API server, which does not forward credentials.
     let path = format!("/api/v1/namespaces/{SYSTEM}/services/https:multi-operator-metrics:8443/proxy/metrics");
     let refused = kubectl(&["get", "--raw", &path]).await.refused();
     assert!(refused.contains("provide credentials") || refused.contains("Unauthorized"), "{refused}");
 
-    for account in ["scraper", "stranger"] {
+    for account in ["scraper", "unbound"] {
         drop(ns.kubectl(&["create", "serviceaccount", account]).await.ok());
     }
     let token = |account| async move { ns_token(account).await };
-    let (scraper, stranger) = (token((&ns, "scraper")).await, token((&ns, "stranger")).await);
+    let (scraper, other_client) = (token((&ns, "scraper")).await, token((&ns, "unbound")).await);
     let binding = Binding::new(&ns).await;
     let forward = Forward::start().await;
     assert_eq!(forward.scrape(None).await.0, "401");
     assert_eq!(forward.scrape(Some("Bearer nonsense")).await.0, "401");
     assert_eq!(forward.scrape(Some("Basic dXNlcjpwYXNz")).await.0, "401");
-    assert_eq!(forward.scrape(Some(&format!("Bearer {stranger}"))).await.0, "403");
-    // A refusal is remembered for a while, and this may have been asked before the binding was known everywhere.
+    assert_eq!(forward.scrape(Some(&format!("Bearer {other_client}"))).await.0, "403");
+    // The manager caches a rejection for a while, and may have asked before all API servers knew the binding.
     let body = wait_until("the metrics", Duration::from_secs(90), || async {
         let (code, body) = forward.scrape(Some(&format!("Bearer {scraper}"))).await;
         if code == "200" { Ok(body) } else { Err(format!("{code}: {body}")) }
@@ -131,7 +131,7 @@ async fn ns_token((ns, account): (&Namespace, &str)) -> String {
     ns.kubectl(&["create", "token", account]).await.ok().trim().to_owned()
 }
 
-/// Lets the scraper read metrics; taken back when dropped, since it belongs to no namespace.
+/// Lets the scraper read metrics; revoked when dropped, since it belongs to no namespace.
 struct Binding(String);
 
 impl Binding {

@@ -1,9 +1,9 @@
 //! A paused MyApp is left as it is.
 
-use api::my_app::{MyApp, Phase};
+use api::my_app::{MyApp, MyAppPhase};
 use e2e::cluster;
 use e2e::namespace::Namespace;
-use e2e::objects::{Ours, image, phase, runs};
+use e2e::objects::{ManagedKind, image, phase, runs};
 use k8s_openapi::api::apps::v1::Deployment;
 use serde_json::json;
 
@@ -13,14 +13,14 @@ use crate::writes::{lines, settled, to, writes};
 
 async fn is_paused(ns: &Namespace, name: &str) {
     ns.until::<MyApp, ()>(name, "it to be paused", |app| {
-        let said = phase(app?) == Some(Phase::Paused) && app?.condition("Ready")?.reason.as_str() == "Paused";
+        let said = phase(app?) == Some(MyAppPhase::Paused) && app?.condition("Ready")?.reason.as_str() == "Paused";
         said.then_some(())
     })
     .await;
 }
 
 #[tokio::test]
-async fn a_paused_my_app_is_neither_made_nor_changed_nor_repaired() {
+async fn a_paused_my_app_is_neither_created_nor_changed_nor_repaired() {
     let ns = Namespace::new("paused").await;
     let audit = cluster::audit();
     ns.apply(&my_app("fresh", "{replicas: 1, image: nginx:1.25, paused: true}")).await;

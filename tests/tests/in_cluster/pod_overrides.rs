@@ -1,9 +1,9 @@
-//! Overrides of pods: merged and kept, within the limit that managers have by default; and what cannot be is told while the
-//! pods there are go on serving.
+//! Overrides of pods are merged and kept, within the default limit of managers; impossible ones are reported while the existing
+//! pods serve.
 
 use api::my_app::MyApp;
 use e2e::namespace::Namespace;
-use e2e::objects::{Ours, serves};
+use e2e::objects::{ManagedKind, serves};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Pod, PodTemplateSpec};
 use kube::api::ListParams;
@@ -36,7 +36,7 @@ async fn placement_labels_and_annotations_are_merged_and_put_back() {
     running_as(&ns, 1, 1).await;
     let pods = ns.api::<Pod>().list(&ListParams::default().labels("team=shop")).await.expect("pods can be listed");
     assert_eq!(pods.items.iter().filter(|pod| serves(pod)).count(), 1);
-    let judge = |theirs: bool| {
+    let judge = |foreign: bool| {
         move |deployment: Option<&Deployment>| {
             let template = template(deployment?)?;
             let (metadata, pod) = (template.metadata.as_ref()?, template.spec.as_ref()?);
@@ -50,7 +50,7 @@ async fn placement_labels_and_annotations_are_merged_and_put_back() {
                     .topology_spread_constraints
                     .as_ref()
                     .is_some_and(|list| list.len() == 1 && list[0].max_skew == 2);
-            (merged && annotations.contains_key("theirs") == theirs).then_some(())
+            (merged && annotations.contains_key("theirs") == foreign).then_some(())
         }
     };
     ns.until::<Deployment, ()>("web", "what was given", judge(false)).await;
@@ -70,7 +70,7 @@ async fn placement_labels_and_annotations_are_merged_and_put_back() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_is_told_while_the_pods_serve() {
+async fn impossible_overrides_are_reported_while_the_pods_serve() {
     let ns = Namespace::new("no-overrides").await;
     ns.apply(&my_app("web", "{replicas: 2, image: nginx:1.25, strategy: {type: Recreate}}")).await;
     running_as(&ns, 1, 2).await;
@@ -89,13 +89,14 @@ async fn what_cannot_be_is_told_while_the_pods_serve() {
             "spec.podOverrides.spec.containers is not allowed",
         ),
     ];
-    for (spec, reason, words) in cases {
+    for (spec, reason, expected) in cases {
         ns.patch("myapp/web", &json!({ "spec": { "podOverrides": null } })).await;
         ns.patch("myapp/web", &json!({ "spec": { "podOverrides": { "spec": spec } } })).await;
         let message = ns
             .until::<MyApp, _>("web", &format!("{reason} for {spec}"), |app| {
                 let stalled = app?.condition("Stalled")?;
-                (stalled.reason.as_str() == reason && stalled.message.contains(words)).then(|| stalled.message.clone())
+                (stalled.reason.as_str() == reason && stalled.message.contains(expected))
+                    .then(|| stalled.message.clone())
             })
             .await;
         println!("overrides: {reason}: {message}");

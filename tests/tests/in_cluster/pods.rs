@@ -12,8 +12,8 @@ use crate::manifest::my_app;
 use crate::running::running_as;
 
 async fn pods(ns: &Namespace) -> Vec<Pod> {
-    let ours = ListParams::default().labels("app.kubernetes.io/instance=web");
-    ns.api::<Pod>().list(&ours).await.expect("pods can be listed").items
+    let owned = ListParams::default().labels("app.kubernetes.io/instance=web");
+    ns.api::<Pod>().list(&owned).await.expect("pods can be listed").items
 }
 
 async fn inside(ns: &Namespace, command: &str) -> Answer {
@@ -99,7 +99,7 @@ async fn what_is_written_to_a_claim_stays_and_recreate_never_runs_two_pods() {
     ns.patch("myapp/web", &json!({ "spec": { "image": "nginx:1.26" } })).await;
     let both = ns
         .eventually("the new version to run alone", || async {
-            // The Deployment's controller waits until containers have ended, and not until their pods are gone.
+            // The Deployment's controller waits until containers have ended, not until their pods are deleted.
             let ended = |pod: &Pod| pod.status.as_ref().and_then(|status| status.phase.as_deref()) != Some("Running");
             let is_new = |pod: &Pod| {
                 pod.spec.as_ref().is_some_and(|spec| spec.containers[0].image.as_deref() == Some("nginx:1.26"))
@@ -112,7 +112,7 @@ async fn what_is_written_to_a_claim_stays_and_recreate_never_runs_two_pods() {
             }
         })
         .await;
-    assert!(!both, "a new pod beside an earlier one");
+    assert!(!both, "a new pod next to an earlier one");
     running_as(&ns, 2, 1).await;
     assert_eq!(ns.kubectl(&["exec", "deployment/web", "--", "cat", "/data/file"]).await.ok().trim(), "kept");
 }

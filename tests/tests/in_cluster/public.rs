@@ -20,7 +20,7 @@ async fn serves(ns: &Namespace, service: &str, page: &str, holds: &str) {
     .await;
 }
 
-/// Makes the service account that a manifest has beside it, and applies the manifest.
+/// Creates the service account that a manifest comes with, and applies the manifest.
 async fn apply_with_account(ns: &Namespace, account: &str, manifest: &str) {
     drop(ns.kubectl(&["create", "serviceaccount", account]).await.ok());
     ns.apply(manifest).await;

@@ -7,7 +7,7 @@ use api::ConditionStatus::True;
 use api::sample_db::{SampleDB, SampleDBStatus, UpgradeResult};
 use api::sample_db_snapshot::{SampleDBSnapshot, SampleDBSnapshotStatus, SnapshotPhase, VerificationPhase};
 use e2e::namespace::Namespace;
-use e2e::objects::{Ours, serves};
+use e2e::objects::{ManagedKind, serves};
 use e2e::sample_db::{Database, namespace};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
@@ -16,7 +16,7 @@ use serde_json::json;
 
 const DATABASES: usize = 30;
 /// How long a snapshot, a restore or an upgrade of so many may take.
-const PATIENCE: Duration = Duration::from_secs(20 * 60);
+const DATABASE_TIMEOUT: Duration = Duration::from_secs(20 * 60);
 const READER: &str = "reader";
 
 /// Runs programs of the newer version: what they write of both servers can be compared.
@@ -85,7 +85,7 @@ async fn verified(db: Database<'_>, name: &str) -> SampleDBSnapshotStatus {
         let over = matches!(status.verification.phase, Some(VerificationPhase::Passed | VerificationPhase::Failed));
         (over || status.phase == Some(SnapshotPhase::Failed)).then(|| status.clone())
     };
-    let status = db.ns.until_within(PATIENCE, name, "a snapshot that is verified", judged).await;
+    let status = db.ns.until_within(DATABASE_TIMEOUT, name, "a snapshot that is verified", judged).await;
     assert_eq!(status.verification.phase, Some(VerificationPhase::Passed), "{status:#?}");
     assert!(status.not_covered.is_empty(), "nothing of this is left out: {:?}", status.not_covered);
     status
@@ -99,7 +99,7 @@ async fn ended(db: Database<'_>, before: Option<Timestamp>) -> SampleDBStatus {
         let of_now = upgrade.started_at.is_some() && upgrade.started_at != before;
         (of_now && upgrade.step.is_none() && upgrade.result.is_some()).then(|| status.clone())
     };
-    db.ns.until_within(PATIENCE, db.name, "an upgrade that has ended", over).await
+    db.ns.until_within(DATABASE_TIMEOUT, db.name, "an upgrade that has ended", over).await
 }
 
 /// Databases that take no connections are named, and refused: they are opened as the message says, and closed again later.
@@ -111,7 +111,7 @@ async fn upgraded(db: Database<'_>, source: &Source<'_>) {
         let message = status.upgrade.message.clone().unwrap_or_default();
         println!("{} databases take no connections: {message}", closed.len());
         assert_eq!(status.upgrade.result, Some(UpgradeResult::RolledBack), "{message}");
-        assert!(message.contains("takes no connections"), "{message}");
+        assert!(message.contains("accepts no connections"), "{message}");
         let named = |name: &String| message.contains(&name.replace('"', "\"\""));
         assert!(closed.iter().any(named), "{message} names one of {closed:?}");
         closed.iter().for_each(|name| allow_connections(source, name, true));
@@ -128,7 +128,7 @@ async fn upgraded(db: Database<'_>, source: &Source<'_>) {
     closed.iter().for_each(|name| allow_connections(&now, name, false));
 }
 
-/// Waits until a SampleDB is filled and serves, or says why it is not going to.
+/// Waits until a SampleDB is filled and serves, or says why it never will.
 async fn restored(db: Database<'_>) {
     let over = |db: Option<&SampleDB>| {
         let stalled = db?.condition("Stalled").filter(|stalled| stalled.status == True);
@@ -137,7 +137,7 @@ async fn restored(db: Database<'_>) {
             None => db?.is_ready().then_some(Ok(())),
         }
     };
-    let outcome = db.ns.until_within(PATIENCE, db.name, "a database that was restored", over).await;
+    let outcome = db.ns.until_within(DATABASE_TIMEOUT, db.name, "a database that was restored", over).await;
     outcome.unwrap_or_else(|why| panic!("{} is not restored: {why}", db.name));
 }
 
@@ -154,8 +154,8 @@ async fn thirty_random_databases_stay_what_they_are() {
     make_roles(&source);
     let stories: Vec<String> = (0..DATABASES).map(|number| make(&source, &mut dice, number)).collect();
     let before = contents(&source);
-    println!("made: {}", before.totals);
-    // Beside the random ones there are the application's and the server's own.
+    println!("created: {}", before.totals);
+    // In addition to the random ones, there are the application's and the server's own.
     assert_eq!(before.totals.databases, DATABASES + 2);
 
     let snapshot = verified(db, "whole").await;

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use api::my_app::MyApp;
 use e2e::namespace::Namespace;
-use e2e::objects::{Ours, runs};
+use e2e::objects::{ManagedKind, runs};
 use serde_json::json;
 
 use crate::manifest::my_app;
 use crate::running::{running, serving};
 
-/// A change is seen within 70 s; a look that has found another version counts as two.
+/// The operator notices a change within 70 s; a read that has found another version counts as two.
 const SEEN: Duration = Duration::from_secs(160);
 
 /// Waits until no pod of these serves, and others do.
@@ -64,17 +64,17 @@ async fn pods_are_replaced_by_other_content_of_a_config_map() {
 }
 
 #[tokio::test]
-async fn pods_are_replaced_by_other_content_of_a_secret_which_is_told_nowhere() {
+async fn pods_are_replaced_by_other_content_of_a_secret_which_is_exposed_nowhere() {
     let ns = Namespace::new("restart-on-secret").await;
     let first = two_pods(&ns).await;
     ns.patch("secret/keys", &json!({ "stringData": { "token": "shh" } })).await;
     replaced(&ns, &first).await;
     let said = ns.kubectl(&["get", "myapp,deployment,replicaset,pod,event", "--output=yaml"]).await.ok();
-    assert!(!said.contains("hush") && !said.contains("shh"), "a secret was told");
+    assert!(!said.contains("hush") && !said.contains("shh"), "a secret was exposed");
 }
 
 #[tokio::test]
-async fn what_does_not_exist_is_told_while_the_pods_serve() {
+async fn missing_sources_are_reported_while_the_pods_serve() {
     let ns = Namespace::new("restart-on-none").await;
     drop(ns.kubectl(&["create", "configmap", "settings", "--from-literal=color=blue"]).await.ok());
     ns.apply(&my_app("web", "{replicas: 2, image: nginx:1.25, restartOn: [{configMapRef: {name: settings}}]}")).await;
@@ -82,7 +82,7 @@ async fn what_does_not_exist_is_told_while_the_pods_serve() {
     let first = serving(&ns).await;
     drop(ns.kubectl(&["delete", "configmap", "settings"]).await.ok());
     let message = ns
-        .until_within::<MyApp, _>(SEEN, "web", "the missing ConfigMap to be told", |app| {
+        .until_within::<MyApp, _>(SEEN, "web", "the missing ConfigMap to be reported", |app| {
             let stalled =
                 app?.condition("Stalled").filter(|stalled| stalled.reason.as_str() == "RestartSourceMissing")?;
             Some(stalled.message.clone())

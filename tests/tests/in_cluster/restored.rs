@@ -1,4 +1,4 @@
-//! What others change and remove is put back in its place, by one write, and nothing is taken from what is others'.
+//! The operator restores what others change and remove, by one write, and keeps what belongs to others.
 
 use e2e::audit::Audit;
 use e2e::cluster;
@@ -43,7 +43,7 @@ const EDITS: [Edit; 8] = [
 ];
 
 /// Waits until the MyApp has its children. Without pods an edit takes no rollout.
-async fn made(ns: &Namespace, audit: &Audit) {
+async fn create_app(ns: &Namespace, audit: &Audit) {
     ns.until::<Deployment, ()>("web", "it to be there", |deployment| deployment.map(drop)).await;
     settled(audit, ns).await;
 }
@@ -53,8 +53,8 @@ async fn what_others_take_from_a_pod_template_is_back_in_its_place_by_one_write(
     let ns = Namespace::new("restored").await;
     let audit = cluster::audit();
     ns.apply(&my_app("web", SPEC)).await;
-    made(&ns, &audit).await;
-    let theirs = json!({
+    create_app(&ns, &audit).await;
+    let foreign = json!({
         "apiVersion": "apps/v1", "kind": "Deployment",
         "metadata": { "annotations": { "theirs": "x" } },
         "spec": { "template": { "spec": {
@@ -62,7 +62,7 @@ async fn what_others_take_from_a_pod_template_is_back_in_its_place_by_one_write(
         } } },
     });
     let deployments = ns.api::<Deployment>();
-    deployments.patch("web", &PatchParams::apply("injector"), &Patch::Apply(theirs)).await.expect("it is taken");
+    deployments.patch("web", &PatchParams::apply("injector"), &Patch::Apply(foreign)).await.expect("it is taken");
     for by in [By::Update, By::Patch] {
         for (what, edit) in EDITS {
             let change = with_container(&ns.get::<Deployment>("web").await, edit);
@@ -76,12 +76,12 @@ async fn what_others_take_from_a_pod_template_is_back_in_its_place_by_one_write(
 }
 
 #[tokio::test]
-async fn a_port_that_serves_both_protocols_is_put_back_as_well() {
+async fn a_port_that_serves_both_protocols_is_restored_too() {
     let ns = Namespace::new("restored-ports").await;
     let audit = cluster::audit();
     let ports = "[{name: dns, port: 53, protocol: UDP}, {name: dns-tcp, port: 53, protocol: TCP}]";
     ns.apply(&my_app("web", &format!("{{image: nginx:1.25, replicas: 0, ports: {ports}}}"))).await;
-    made(&ns, &audit).await;
+    create_app(&ns, &audit).await;
     for by in [By::Update, By::Patch] {
         let live = ns.get::<Deployment>("web").await;
         let change = with_container(&live, |app| drop(items(&mut app["ports"]).remove(0)));
@@ -92,28 +92,29 @@ async fn a_port_that_serves_both_protocols_is_put_back_as_well() {
     }
 }
 
-/// As when somebody changes a field and takes the change back before it was seen: a patch would change nothing.
+/// As when another client changes a field and reverts the change before the operator sees it: a patch would change nothing.
 #[tokio::test]
-async fn what_is_as_sent_and_somebody_elses_is_ours_again_by_one_write() {
+async fn fields_that_changed_owner_only_are_owned_again_by_one_write() {
     let ns = Namespace::new("restored-owner").await;
     let audit = cluster::audit();
     ns.apply(&my_app("web", "{image: nginx:1.25, replicas: 0, port: 80}")).await;
-    made(&ns, &audit).await;
+    create_app(&ns, &audit).await;
     let mark = audit.mark().expect("the audit log is there");
     let of_image = "/fieldsV1/f:spec/f:template/f:spec/f:containers/k:{\"name\":\"app\"}";
     let mut managed = json!(ns.get::<Deployment>("web").await.metadata.managed_fields);
-    let entry = items(&mut managed).iter_mut().find(|entry| entry["manager"] == OURS).expect("it is ours");
+    let entry =
+        items(&mut managed).iter_mut().find(|entry| entry["manager"] == OURS).expect("an entry of the operator");
     let container = entry.pointer_mut(of_image).and_then(Value::as_object_mut).expect("so is its container");
     let image = container.remove("f:image").expect("and the image");
     let fields = json!({ "f:spec": { "f:template": { "f:spec": { "f:containers": { "k:{\"name\":\"app\"}": { "f:image": image } } } } } });
-    let theirs = json!({ "manager": "somebody", "operation": "Update", "apiVersion": "apps/v1", "fieldsType": "FieldsV1", "fieldsV1": fields });
-    items(&mut managed).push(theirs);
+    let foreign = json!({ "manager": "other-writer", "operation": "Update", "apiVersion": "apps/v1", "fieldsType": "FieldsV1", "fieldsV1": fields });
+    items(&mut managed).push(foreign);
     ns.patch("deployment/web", &json!({ "metadata": { "managedFields": managed } })).await;
-    ns.until::<Deployment, ()>("web", "the image to be ours", |live| {
+    ns.until::<Deployment, ()>("web", "the image to be owned", |live| {
         let managed = json!(live?.metadata.managed_fields);
-        let is_ours =
+        let is_owned =
             |entry: &&Value| entry["manager"] == OURS && entry.pointer(&format!("{of_image}/f:image")).is_some();
-        managed.as_array()?.iter().find(is_ours).map(|_| ())
+        managed.as_array()?.iter().find(is_owned).map(|_| ())
     })
     .await;
     settled(&mark, &ns).await;

@@ -1,8 +1,8 @@
-//! An image that does not come up is left for the one before, if that is asked for; and what passes by itself is no failure.
+//! With rollback enabled, an image that does not get ready is replaced by the one before; a transient error is no failure.
 
-use api::my_app::{MyApp, Phase, RolledBack};
+use api::my_app::{MyApp, MyAppPhase, RolledBack};
 use e2e::namespace::Namespace;
-use e2e::objects::{Ours, image, phase, status};
+use e2e::objects::{ManagedKind, image, phase, status};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::ListParams;
@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::manifest::my_app;
 use crate::running::{running, serving};
 
-/// Waits until that generation is rolled back, with so many pods of the image before; returns what is told of it.
+/// Waits until this generation is rolled back, with this many pods of the image before; returns the reported message.
 async fn rolled_back(ns: &Namespace, generation: i64, pods: i32) -> String {
     let what = format!("generation {generation} to be rolled back, with {pods} pods");
     ns.until::<MyApp, _>("web", &what, |app| {
@@ -41,7 +41,7 @@ async fn a_bad_image_is_left_for_the_one_before_until_the_spec_changes() {
     );
     assert!(message.contains("cannot be pulled") && message.contains("change the spec to try again"), "{message}");
     let app = ns.get::<MyApp>("web").await;
-    assert_eq!(phase(&app), Some(Phase::Degraded));
+    assert_eq!(phase(&app), Some(MyAppPhase::Degraded));
     assert_eq!(status(&app).and_then(|status| status.image.as_deref()), Some("nginx:1.25"));
     assert_eq!(image(&ns.get("web").await), "nginx:1.25");
     assert_eq!(serving(&ns).await, first, "the pods that served serve, and none was started again");
@@ -70,10 +70,10 @@ async fn without_a_version_that_was_ready_there_is_no_way_back_and_no_loop() {
     let ns = Namespace::new("no-way-back").await;
     let spec = "{replicas: 1, image: 'nginx:nope', rollback: Automatic, progressDeadlineSeconds: 5}";
     ns.apply(&my_app("web", spec)).await;
-    ns.until::<MyApp, ()>("web", "to be told that there is no way back", |app| {
+    ns.until::<MyApp, ()>("web", "to report that there is no rollback", |app| {
         let stalled = app?.condition("Stalled")?;
-        let told = stalled.message.contains("no image of this MyApp has been Ready yet");
-        (told && stalled.reason.as_str() == "ImagePullBackOff").then_some(())
+        let reported = stalled.message.contains("no image of this MyApp has been Ready yet");
+        (reported && stalled.reason.as_str() == "ImagePullBackOff").then_some(())
     })
     .await;
     ns.until::<Deployment, ()>("web", "the deadline to pass", |deployment| {
@@ -84,7 +84,7 @@ async fn without_a_version_that_was_ready_there_is_no_way_back_and_no_loop() {
     let history = ns.record::<MyApp>("web").await;
     tokio::time::sleep(std::time::Duration::from_secs(3)).await;
     assert_eq!(ns.get::<Deployment>("web").await.metadata.generation, Some(1), "nothing is tried");
-    assert!(history.objects().len() <= 2, "and nothing told anew: {:#?}", history.objects());
+    assert!(history.objects().len() <= 2, "and nothing reported again: {:#?}", history.objects());
 }
 
 #[tokio::test]
@@ -107,11 +107,11 @@ async fn a_container_that_ends_once_and_comes_back_stalls_nothing() {
     let objects = history.objects();
     let stalled = objects.iter().find(|app| app.condition("Stalled").is_some());
     assert!(stalled.is_none(), "{stalled:#?}");
-    let told = objects
+    let reported = objects
         .iter()
-        .filter_map(|app| app.trouble())
+        .filter_map(|app| app.not_ready())
         .any(|(_, message)| message.contains("has ended, and is started again"));
-    assert!(told, "what delays it is told");
+    assert!(reported, "the delay is reported");
 }
 
 #[tokio::test]
@@ -132,5 +132,5 @@ async fn scaled_to_zero_amid_a_rollout_it_gets_there_whatever_the_strategy_has_b
         &json!({ "spec": { "replicas": 0, "strategy": { "type": "Recreate", "rollingUpdate": null } } }),
     )
     .await;
-    ns.until::<MyApp, ()>("web", "no pods", |app| (phase(app?) == Some(Phase::ScaledToZero)).then_some(())).await;
+    ns.until::<MyApp, ()>("web", "no pods", |app| (phase(app?) == Some(MyAppPhase::ScaledToZero)).then_some(())).await;
 }

@@ -90,7 +90,7 @@ async fn a_changed_variable_and_a_restart_roll_the_pods() {
     .await;
     running_as(&ns, 2, 2).await;
     let third = serving(&ns).await;
-    // The same again changes nothing, nor does taking it away... which is a change of the template, but asked for.
+    // The same value again changes nothing. Removing it does, which is a change of the template, but a desired one.
     drop(ns.kubectl(&["annotate", "--overwrite", "myapp/web", at, "unrelated=yes"]).await.ok());
     running_as(&ns, 2, 2).await;
     assert_eq!(serving(&ns).await, third, "an annotation of another name restarts nothing");

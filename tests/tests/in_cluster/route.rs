@@ -1,5 +1,5 @@
-//! `spec.route` and `spec.service`: ways in from outside of the cluster. What a gateway's controller does, the test does itself; a
-//! real one is not needed to tell what is made, kept, told and taken away.
+//! `spec.route` and `spec.service`: access from outside of the cluster. The test does the work of a gateway's controller; a real
+//! one is not needed to check what is created, kept, reported and deleted.
 
 use std::time::Duration;
 
@@ -7,17 +7,17 @@ use api::ConditionStatus;
 use api::my_app::{MyApp, ROUTE_ACCEPTED};
 use e2e::cluster;
 use e2e::namespace::Namespace;
-use e2e::objects::Ours;
+use e2e::objects::ManagedKind;
 use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::api::networking::v1::Ingress;
 use kube::{CustomResource, ResourceExt};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use crate::diagnosis::stalled;
 use crate::edits::{By, is_back, spec};
 use crate::manifest::my_app;
 use crate::running::running;
-use crate::trouble::stalled;
 use crate::writes::{calls, lines, settled, to, writes};
 
 const CRD: &str = "httproutes.gateway.networking.k8s.io";
@@ -51,7 +51,7 @@ fn crd() -> String {
     crd.to_string()
 }
 
-/// What an HTTPRoute asks for, as it is written.
+/// The spec of an HTTPRoute, as it is stored.
 #[derive(CustomResource, Clone, Debug, Serialize, Deserialize)]
 #[kube(group = "gateway.networking.k8s.io", version = "v1", kind = "HTTPRoute", plural = "httproutes", namespaced)]
 #[kube(schema = "disabled")]
@@ -75,14 +75,14 @@ async fn routed(ns: &Namespace, status: ConditionStatus, reason: &str) -> String
 }
 
 #[tokio::test]
-async fn a_host_makes_an_ingress_that_is_kept_as_asked_and_goes_with_it() {
+async fn a_host_gets_an_ingress_that_is_kept_as_desired_and_deleted_with_the_host() {
     let ns = Namespace::new("ingress").await;
     let spec = "{replicas: 1, image: nginx:1.25, port: 80, route: {host: web.example.com, path: /shop, ingressClassName: none}}";
     ns.apply(&my_app("web", spec)).await;
     running(&ns, 1).await;
     routed(&ns, ConditionStatus::Unknown, "AddressPending").await;
-    let made = ns.get::<Ingress>("web").await.spec.expect("a spec");
-    let as_made = serde_json::to_value(&made).expect("JSON");
+    let created = ns.get::<Ingress>("web").await.spec.expect("a spec");
+    let as_created = serde_json::to_value(&created).expect("JSON");
     let audit = cluster::audit();
     settled(&audit, &ns).await;
     for edit in [
@@ -95,14 +95,14 @@ async fn a_host_makes_an_ingress_that_is_kept_as_asked_and_goes_with_it() {
         ns.patch("ingress/web", &edit).await;
         ns.until::<Ingress, ()>("web", &format!("{edit} to be undone"), |live| {
             let spec = serde_json::to_value(live?.spec.as_ref()?).ok()?;
-            (spec == as_made).then_some(())
+            (spec == as_created).then_some(())
         })
         .await;
         settled(&mark, &ns).await;
         let written = writes(&mark, &ns);
         assert_eq!(to(&written, "ingresses").len(), 1, "{edit} by one write:\n{}", lines(&written));
     }
-    // By annotations people tell controllers what to do: they are theirs.
+    // Users configure controllers by annotations: these are foreign.
     let mark = cluster::audit();
     ns.patch("ingress/web", &json!({ "metadata": { "annotations": { "cert-manager.io/issuer": "a" } } })).await;
     settled(&mark, &ns).await;
@@ -114,11 +114,11 @@ async fn a_host_makes_an_ingress_that_is_kept_as_asked_and_goes_with_it() {
     let message = routed(&ns, ConditionStatus::True, "AddressAssigned").await;
     assert!(message.contains("192.0.2.1"), "{message}");
     ns.patch("myapp/web", &json!({ "spec": { "route": null } })).await;
-    ns.until_gone::<Ingress>("web").await;
+    ns.until_deleted::<Ingress>("web").await;
     ns.until::<MyApp, ()>("web", "no word of a route", |app| route(app?).is_none().then_some(())).await;
 }
 
-/// With the class, the Ingress is made anew; new pods that never serve take nothing from those that do.
+/// With another class, the Ingress is recreated; new pods that never serve take no traffic from those that do.
 #[tokio::test]
 async fn a_route_leads_to_the_earlier_port_while_no_pod_has_the_new_one() {
     let ns = Namespace::new("ingress-port").await;
@@ -128,28 +128,28 @@ async fn a_route_leads_to_the_earlier_port_while_no_pod_has_the_new_one() {
     ))
     .await;
     running(&ns, 1).await;
-    let before = ns.until::<Ingress, _>("web", "it to be made", |made| made?.uid()).await;
+    let before = ns.until::<Ingress, _>("web", "it to be created", |created| created?.uid()).await;
     let edit = json!({ "image": "nginx:does-not-exist", "port": 8080, "route": { "ingressClassName": null } });
     ns.patch("myapp/web", &json!({ "spec": edit })).await;
     let port = |ingress: &Ingress| {
         let spec = serde_json::to_value(ingress.spec.as_ref()).unwrap_or_default();
         spec["rules"][0]["http"]["paths"][0]["backend"]["service"]["port"]["number"].as_i64()
     };
-    ns.until::<Ingress, ()>("web", "another one, to the port that the Service has", |made| {
-        (made?.uid().as_ref() != Some(&before) && port(made?) == Some(80)).then_some(())
+    ns.until::<Ingress, ()>("web", "another one, to the port that the Service has", |created| {
+        (created?.uid().as_ref() != Some(&before) && port(created?) == Some(80)).then_some(())
     })
     .await;
     let message = stalled(&ns, "ImagePullBackOff").await;
     assert!(message.starts_with("1 of 1 pod is ready"), "{message}");
     assert_eq!(port(&ns.get::<Ingress>("web").await), Some(80), "the earlier pod serves");
-    // Without pods, nobody is led away.
+    // Without pods, no client is affected.
     ns.patch("myapp/web", &json!({ "spec": { "replicas": 0 } })).await;
-    let is_new = |made: Option<&Ingress>| (port(made?) == Some(8080)).then_some(());
+    let is_new = |created: Option<&Ingress>| (port(created?) == Some(8080)).then_some(());
     ns.until::<Ingress, ()>("web", "the port that is asked for", is_new).await;
 }
 
 #[tokio::test]
-async fn an_ingress_that_is_refused_is_told_and_the_pods_serve() {
+async fn an_ingress_that_is_rejected_is_reported_and_the_pods_serve() {
     let ns = Namespace::new("ingress-refused").await;
     ns.apply(&my_app("web", "{replicas: 1, image: nginx:1.25, port: 80, route: {host: 192.0.2.1}}")).await;
     let message = ns
@@ -167,9 +167,9 @@ async fn an_ingress_that_is_refused_is_told_and_the_pods_serve() {
     .await;
 }
 
-/// One test, since the CRD is the whole cluster's.
+/// One test, since the CRD belongs to the cluster.
 #[tokio::test]
-async fn a_gateway_makes_an_http_route_once_its_kind_is_served_and_tells_what_the_gateway_says() {
+async fn a_gateway_gets_an_http_route_once_its_kind_is_served_and_its_conditions_are_reported() {
     let ns = Namespace::new("gateway").await;
     drop(ns.kubectl(&["delete", "crd", CRD, "--ignore-not-found"]).await.ok());
     let asked = "{replicas: 1, image: nginx:1.25, port: 80, route: {host: web.example.com, gateway: {name: public, namespace: infra}}}";
@@ -184,15 +184,15 @@ async fn a_gateway_makes_an_http_route_once_its_kind_is_served_and_tells_what_th
 
     ns.apply(&crd()).await;
     routed(&ns, ConditionStatus::Unknown, "AcceptancePending").await;
-    let made = ns.kubectl(&["get", "httproutes", "web", "--output=json"]).await.ok();
-    let made: Value = serde_json::from_str(&made).expect("JSON");
-    assert_eq!(made["spec"]["rules"][0]["backendRefs"][0]["port"], 80, "{made}");
+    let created = ns.kubectl(&["get", "httproutes", "web", "--output=json"]).await.ok();
+    let created: Value = serde_json::from_str(&created).expect("JSON");
+    assert_eq!(created["spec"]["rules"][0]["backendRefs"][0]["port"], 80, "{created}");
     let audit = cluster::audit();
     settled(&audit, &ns).await;
 
     let says = |type_: &str, status: &str, reason: &str| {
         let condition = json!({ "type": type_, "status": status, "reason": reason, "message": "why",
-            "observedGeneration": made["metadata"]["generation"], "lastTransitionTime": "2026-01-01T00:00:00Z" });
+            "observedGeneration": created["metadata"]["generation"], "lastTransitionTime": "2026-01-01T00:00:00Z" });
         let parent = json!({ "parentRef": { "name": "public", "namespace": "infra" }, "controllerName": "example.com/test",
             "conditions": [condition] });
         json!({ "status": { "parents": [parent] } }).to_string()

@@ -3,7 +3,7 @@
 use api::sample::Sample;
 use e2e::cluster;
 use e2e::namespace::Namespace;
-use e2e::objects::Ours;
+use e2e::objects::ManagedKind;
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::json;
 
@@ -49,7 +49,7 @@ async fn the_string_is_kept_through_edits_of_both() {
         settled(&audit, &ns).await;
         let mark = audit.mark().expect("the audit log is there");
         ns.patch("configmap/sample-resource-1", &spoil).await;
-        ns.eventually("a write of ours", || async {
+        ns.eventually("a write of the manager", || async {
             if to(&writes(&mark, &ns), "configmaps").is_empty() { Err("none".to_owned()) } else { Ok(()) }
         })
         .await;
@@ -58,13 +58,13 @@ async fn the_string_is_kept_through_edits_of_both() {
         let written = taken_of(writes(&mark, &ns));
         assert_eq!(to(&written, "configmaps").len(), 1, "one write restores {spoil}:\n{}", lines(&written));
     }
-    // What others put beside it stays.
+    // Additions of others stay.
     ns.patch("configmap/sample-resource-1", &json!({ "data": { "theirs": "stays" } })).await;
     drop(ns.kubectl(&["delete", "configmap/sample-resource-1"]).await.ok());
     holds(&ns, NAME, "second: \"quoted\" ✓").await;
 
     drop(ns.kubectl(&["delete", "sample/sample-resource-1"]).await.ok());
-    ns.until_gone::<ConfigMap>(NAME).await;
+    ns.until_deleted::<ConfigMap>(NAME).await;
 }
 
 #[tokio::test]

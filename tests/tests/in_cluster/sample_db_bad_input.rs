@@ -1,5 +1,5 @@
-//! What the API refuses of a SampleDB and a SampleDBSnapshot, with a sentence that says what is wrong and what to do;
-//! and what it takes. Nothing here runs: creates are dry, and what edits start from is paused.
+//! What the API rejects of a SampleDB and a SampleDBSnapshot, with a message that says what is wrong and what to do; and what it
+//! accepts. Nothing here runs: creates are dry runs, and objects to edit are paused.
 
 use api::sample_db::SampleDB;
 use api::sample_db_snapshot::SampleDBSnapshot;
@@ -13,7 +13,7 @@ mod refused;
 mod refused_fields;
 mod taken;
 
-/// The examples that stand in the documentation.
+/// The examples of the documentation.
 const SAMPLES: [&str; 2] = [
     include_str!("../../../config/samples/sample_db.yaml"),
     include_str!("../../../config/samples/sample_db_snapshot.yaml"),
@@ -46,7 +46,7 @@ impl Kind {
         serde_json::from_value(object).expect("an object")
     }
 
-    /// The same, of which nothing is made.
+    /// The same as a dry run.
     fn quiet(self, name: &str, spec: &Value) -> DynamicObject {
         let mut spec = spec.clone();
         if self == Self::Database {
@@ -86,18 +86,18 @@ async fn taken(purpose: &str, kind: Kind, cases: &[Value]) {
 async fn refused(purpose: &str, kind: Kind, cases: &[(Value, &[&str])]) {
     let ns = Namespace::new(purpose).await;
     let mut wrong = Vec::new();
-    for (spec, words) in cases {
+    for (spec, expected) in cases {
         match tried(&ns, kind, "web", spec).await {
             Ok(()) => wrong.push(format!("{spec} was taken")),
-            Err(said) if words.iter().all(|word| said.contains(word)) => {}
-            Err(said) => wrong.push(format!("{spec}: {words:?} is not in: {said}")),
+            Err(said) if expected.iter().all(|part| said.contains(part)) => {}
+            Err(said) => wrong.push(format!("{spec}: {expected:?} is not in: {said}")),
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Makes each object as the first says, tries to make it what the second says, and gathers all that is wrong. `None`:
-/// it is to be taken.
+/// Creates each object with the first spec, tries to change it to the second, and collects all that is wrong. `None`: the edit is
+/// to be accepted.
 async fn edited(purpose: &str, kind: Kind, cases: &[(Value, Value, Option<&str>)]) {
     let ns = Namespace::new(purpose).await;
     let objects = kind.objects(&ns);
@@ -107,8 +107,8 @@ async fn edited(purpose: &str, kind: Kind, cases: &[(Value, Value, Option<&str>)
         // As `kubectl apply --server-side` does: what is left out is taken away.
         let apply = |spec: &Value| Patch::Apply(kind.quiet(&name, spec));
         let manager = PatchParams::apply("a-user");
-        let made = objects.patch(&name, &manager, &apply(before)).await;
-        made.unwrap_or_else(|error| panic!("{before} was refused: {error}"));
+        let created = objects.patch(&name, &manager, &apply(before)).await;
+        created.unwrap_or_else(|error| panic!("{before} was refused: {error}"));
         let edit = said(objects.patch(&name, &manager.clone().dry_run(), &apply(after)).await);
         match (edit, sentence) {
             (Ok(()), None) => {}

@@ -3,7 +3,7 @@
 use api::ConditionStatus::True;
 use api::sample_db::SampleDB;
 use e2e::namespace::Namespace;
-use e2e::objects::Ours;
+use e2e::objects::ManagedKind;
 use e2e::sample_db::{Database, namespace};
 use k8s_openapi::api::core::v1::{Pod, Service};
 use kube::ResourceExt;
@@ -72,7 +72,7 @@ async fn a_database_whose_pod_lost_its_labels_is_saved_with_all_rows_when_it_is_
         unlabel(&ns, label).await;
     }
     db.delete(PropagationPolicy::Background).await;
-    db.is_gone().await;
+    db.is_deleted().await;
     let last = db.last_snapshot().await.expect("a last snapshot");
     assert!(last.is_ready(), "{last:?}");
 }
@@ -81,13 +81,13 @@ async fn a_database_whose_pod_lost_its_labels_is_saved_with_all_rows_when_it_is_
 async fn a_foreign_pod_of_the_servers_name_is_left_alone_and_the_status_says_what_to_do() {
     let ns = namespace("sdb-pod-taken").await;
     foreign_pod(&ns, "shop-0", &json!({})).await;
-    let theirs = ns.get::<Pod>("shop-0").await;
+    let foreign = ns.get::<Pod>("shop-0").await;
     let db = Database::apply(&ns, "shop", QUIET).await;
     let message = db.says("Stalled", True, "NameTaken").await;
     println!("of a foreign pod of the server's name it says: {message}");
     assert!(message.contains("Pod shop-0 exists and does not belong to this SampleDB: delete it"), "{message}");
     let now = ns.get::<Pod>("shop-0").await;
-    assert_eq!((now.uid(), now.labels()), (theirs.uid(), theirs.labels()));
+    assert_eq!((now.uid(), now.labels()), (foreign.uid(), foreign.labels()));
     ns.api::<Pod>().delete("shop-0", &DeleteParams::default()).await.expect("the foreign pod can be deleted");
     db.serves().await;
 }
@@ -120,7 +120,7 @@ async fn no_client_reaches_a_foreign_pod_with_the_servers_labels_and_one_with_al
     .await;
 }
 
-/// What the message asks for.
+/// The remedy in the message.
 async fn unlabel_every(ns: &Namespace) {
     drop(ns.kubectl(&["label", "pod/every", &format!("{OWNER_UID}-")]).await.ok());
 }
@@ -157,7 +157,7 @@ async fn a_serving_pod_is_not_deleted_for_one_that_pod_security_or_a_quota_rejec
     assert!(message.contains("exceeded quota: small"), "{message}");
     assert_eq!(ns.get::<Pod>("shop-0").await.uid(), uid);
     db.patch(json!({ "resources": { "requests": { "cpu": "290m" } } })).await;
-    ns.until::<Pod, ()>("shop-0", "a pod that fits once the present one is gone", |pod| {
+    ns.until::<Pod, ()>("shop-0", "a pod that fits once the present one is deleted", |pod| {
         pod.filter(|pod| pod.uid() != uid).map(drop)
     })
     .await;

@@ -3,7 +3,7 @@
 use api::ConditionStatus::True;
 use api::sample_db::SampleDB;
 use e2e::namespace::Namespace;
-use e2e::objects::Ours;
+use e2e::objects::ManagedKind;
 use e2e::sample_db::{Database, namespace};
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::batch::v1::Job;
@@ -60,7 +60,7 @@ async fn a_pod_that_serves_is_not_deleted_for_one_that_no_node_takes() {
     // Neither a backup nor the last one waits for such a node.
     db.snapshot("late").await;
     db.delete(PropagationPolicy::Background).await;
-    db.is_gone().await;
+    db.is_deleted().await;
 }
 
 #[tokio::test]

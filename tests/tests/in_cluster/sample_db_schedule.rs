@@ -1,11 +1,11 @@
-//! Snapshots that come and go by themselves, and what is told of them.
+//! Snapshots that the schedule creates and deletes, and what is reported of them.
 
 use api::ConditionStatus::{False, True};
 use api::sample_db::{Method, SampleDB};
 use api::sample_db_snapshot::{SampleDBSnapshot, SnapshotReason, VerificationPhase};
 use e2e::namespace::Namespace;
-use e2e::objects::Ours;
-use e2e::sample_db::{Database, Files, namespace, told};
+use e2e::objects::ManagedKind;
+use e2e::sample_db::{Database, Files, namespace, until_event};
 use kube::ResourceExt;
 use kube::api::ListParams;
 use serde_json::json;
@@ -15,8 +15,8 @@ use crate::metrics::Scraper;
 /// The schedule's snapshots of a database, oldest first.
 async fn scheduled(ns: &Namespace, of: &str) -> Vec<SampleDBSnapshot> {
     let all = ns.api::<SampleDBSnapshot>().list(&ListParams::default()).await.expect("snapshots can be listed");
-    let ours = |it: &SampleDBSnapshot| it.spec.sample_db == of && it.spec.reason == SnapshotReason::Scheduled;
-    let mut all: Vec<_> = all.items.into_iter().filter(ours).collect();
+    let owned = |it: &SampleDBSnapshot| it.spec.sample_db == of && it.spec.reason == SnapshotReason::Scheduled;
+    let mut all: Vec<_> = all.items.into_iter().filter(owned).collect();
     all.sort_by_key(ResourceExt::creation_timestamp);
     all
 }
@@ -42,8 +42,8 @@ async fn the_schedule_makes_snapshots_and_lets_go_of_old_ones() {
             scheduled(&ns, "few").await.into_iter().next().ok_or_else(|| "none".to_owned())
         })
         .await;
-    let first = few.proved(&first.name_any()).await;
-    // Its time is over before it is taken, so it goes as soon as it has been.
+    let first = few.verified(&first.name_any()).await;
+    // Its retention has expired before it is taken, so it is deleted as soon as it is complete.
     nth.order("brief", ", retainUntil: '2026-01-01T00:00:00Z'").await;
     assert_eq!(first.status.as_ref().and_then(|status| status.method), Some(Method::Physical));
 
@@ -52,12 +52,12 @@ async fn the_schedule_makes_snapshots_and_lets_go_of_old_ones() {
             scheduled(&ns, "few").await.into_iter().nth(1).ok_or_else(|| "none".to_owned())
         })
         .await;
-    // Before it is proved, which may take more than a minute: a third one would make this one old.
+    // Before it is verified, which may take more than a minute: a third one would make this one old.
     few.patch(json!({ "backup": { "suspend": true } })).await;
-    few.proved(&second.name_any()).await;
-    ns.until_gone::<SampleDBSnapshot>(&first.name_any()).await;
-    told(&ns, "few", "SnapshotPruned").await;
-    told(&ns, "few", "BackupVerified").await;
+    few.verified(&second.name_any()).await;
+    ns.until_deleted::<SampleDBSnapshot>(&first.name_any()).await;
+    until_event(&ns, "few", "SnapshotPruned").await;
+    until_event(&ns, "few", "BackupVerified").await;
     let files = Files::of(&ns, "few-snapshots").await.snapshots().await;
     assert!(!files.contains(&first.name_any()) && files.contains(&second.name_any()), "{files:?}");
 
@@ -78,19 +78,19 @@ async fn the_schedule_makes_snapshots_and_lets_go_of_old_ones() {
     );
 
     nth.patch(json!({ "backup": { "suspend": true } })).await;
-    told(&ns, "brief", "FilesRemoved").await;
-    ns.until_gone::<SampleDBSnapshot>("brief").await;
+    until_event(&ns, "brief", "FilesRemoved").await;
+    ns.until_deleted::<SampleDBSnapshot>("brief").await;
     assert!(scheduled(&ns, "rests").await.is_empty(), "its schedule rests");
     rests.patch(json!({ "backup": { "schedule": "0 0 30 2 *", "suspend": false, "immediate": false } })).await;
-    let words = rests.says("BackupHealthy", False, "ScheduleInvalid").await;
-    assert!(words.contains("never"), "{words}");
+    let message = rests.says("BackupHealthy", False, "ScheduleInvalid").await;
+    assert!(message.contains("never"), "{message}");
     assert!(ns.get::<SampleDB>("rests").await.is_ready(), "it serves all the same");
-    // When the next one is due is told of a schedule that does not rest.
+    // The status names the next time of a schedule that is not suspended.
     few.patch(json!({ "backup": { "schedule": "0 0 1 1 *", "suspend": false } })).await;
     measured(&ns, few).await;
 }
 
-/// What Prometheus is told, of which an alert is made.
+/// The metric from which Prometheus derives an alert.
 async fn measured(ns: &Namespace, db: Database<'_>) {
     db.says("BackupVerified", True, "Verified").await;
     let scraper = Scraper::new(ns).await;

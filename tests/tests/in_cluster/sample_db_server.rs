@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use api::ConditionStatus::{False, True};
 use api::sample_db::SampleDB;
-use e2e::objects::Ours;
+use e2e::objects::ManagedKind;
 use e2e::sample_db::{Database, namespace};
 use e2e::wait::wait_until;
 use k8s_openapi::api::core::v1::{Pod, Secret};
@@ -46,7 +46,7 @@ async fn parameters_are_reloaded_or_restart_the_server_and_bad_ones_harm_nothing
     let begun = Instant::now();
     db.patch(json!({ "engine": { "parameters": { "work_mem": null, "max_connections": null } } })).await;
     is_as_asked(db).await;
-    println!("parameters that are taken away are gone after {:.0?}", begun.elapsed());
+    println!("removed parameters are reset after {:.0?}", begun.elapsed());
     assert_eq!(db.asks("show max_connections").await, "100");
     assert_eq!(db.asks("show work_mem").await, "4MB");
 }
@@ -90,7 +90,7 @@ async fn is_as_asked(db: Database<'_>) {
 }
 
 #[tokio::test]
-async fn passwords_are_those_of_the_secrets_and_lost_secrets_are_made_again() {
+async fn passwords_are_those_of_the_secrets_and_lost_secrets_are_recreated() {
     let ns = namespace("sdb-passwords").await;
     let db = Database::apply(&ns, "shop", QUIET).await;
     db.serves().await;
@@ -107,13 +107,13 @@ async fn passwords_are_those_of_the_secrets_and_lost_secrets_are_made_again() {
     .await;
     println!("an edited password is in force after {:.0?}", begun.elapsed());
     let now = db.psql(uri, "select pg_postmaster_start_time()").await;
-    assert_eq!(now, started, "nobody's session was ended");
+    assert_eq!(now, started, "no session was ended");
 
-    // As security guides advise; and nobody can take it back over a connection.
+    // As security guides advise. A connection cannot revert it.
     db.superuser_asks("alter role postgres nologin").await;
-    let told = db.says("Stalled", True, "SuperuserShutOut").await;
-    println!("a superuser that may not log in: {told}");
-    assert!(told.contains("delete the Secret"), "{told}");
+    let message = db.says("Stalled", True, "SuperuserShutOut").await;
+    println!("a superuser that may not log in: {message}");
+    assert!(message.contains("delete the Secret"), "{message}");
     for secret in ["shop-app", "shop-system"] {
         ns.api::<Secret>().delete(secret, &DeleteParams::default()).await.expect("the Secret can be deleted");
     }
@@ -128,7 +128,7 @@ async fn passwords_are_those_of_the_secrets_and_lost_secrets_are_made_again() {
 }
 
 #[tokio::test]
-async fn a_password_that_cannot_be_used_is_told_of_and_nothing_is_changed() {
+async fn a_password_that_cannot_be_used_is_reported_and_nothing_is_changed() {
     let ns = namespace("sdb-bad-secret").await;
     let mine = |password: &str| {
         format!(
@@ -177,7 +177,7 @@ async fn a_secret_that_is_named_later_takes_over_and_is_taken_back() {
 }
 
 #[tokio::test]
-async fn init_runs_once_and_again_only_if_it_failed_and_was_mended() {
+async fn init_runs_once_and_again_only_if_it_failed_and_was_fixed() {
     let ns = namespace("sdb-init").await;
     let sql =
         |text: &str| format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: sql}}\ndata: {{a: \"{text}\"}}\n");
@@ -219,7 +219,7 @@ async fn a_random_user_without_a_name_and_a_restart_by_annotation() {
     ns.until::<SampleDB, ()>("shop", "a database that serves", |db| db?.is_ready().then_some(())).await;
 }
 
-/// A physical snapshot makes the data of a new database of the same major version, and of no other.
+/// A physical snapshot provides the data of a new database of the same major version only.
 #[tokio::test]
 async fn a_physical_snapshot_is_restored_into_its_own_major_version_only() {
     let ns = namespace("sdb-physical").await;
@@ -229,7 +229,7 @@ async fn a_physical_snapshot_is_restored_into_its_own_major_version_only() {
     let sum = "select count(*), md5(string_agg(a::text || b, ',' order by a)) from notes";
     let before = db.asks(sum).await;
     db.order("physical", ", method: Physical").await;
-    db.proved("physical").await;
+    db.verified("physical").await;
     let from = "bootstrap: {fromSnapshot: {name: physical}}, backup: {immediate: false}";
     let other = Database::apply(&ns, "later", &format!("{{engine: {{version: '17'}}, {from}}}")).await;
     let message = other.says("Stalled", True, "SnapshotPhysical").await;

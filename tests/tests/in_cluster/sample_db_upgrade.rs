@@ -1,13 +1,13 @@
-//! From one release to another, while somebody writes; and back, where that fails.
+//! From one release to another while a client writes, and back if that fails.
 
 use std::time::Duration;
 
 use api::ConditionStatus::{False, True};
 use api::sample_db::{SampleDB, UpgradeResult};
 use e2e::erasing::erase_status;
-use e2e::objects::Ours;
+use e2e::objects::ManagedKind;
 use e2e::patience::{Bar, Moment};
-use e2e::sample_db::{Database, UNREADABLE, Writer, namespace, told};
+use e2e::sample_db::{Database, UNREADABLE, Writer, namespace, until_event};
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::PersistentVolumeClaim;
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ const CONTENT: &str = "
     create sequence numbers start 41;
     select nextval('numbers')";
 const ROLE: &str = "create role reporter login password 'se''cret'; grant select on guarded to reporter";
-/// In which some row is written, whatever goes on; scripts/bench-sampledb measures the promise.
+/// The longest time without a written row; scripts/bench-sampledb measures the promise.
 const PAUSE: Bar = Bar::work(Duration::from_secs(60));
 const SUM: &str = "select count(*), md5(string_agg(a::text || b, ',' order by a)) from guarded";
 
@@ -41,8 +41,8 @@ async fn ended(db: Database<'_>, to: &str, result: UpgradeResult) -> api::sample
 }
 
 fn downtime(status: &api::sample_db::SampleDBStatus) -> Duration {
-    let told = status.upgrade.downtime_milliseconds.and_then(|told| u64::try_from(told).ok());
-    Duration::from_millis(told.expect("a time"))
+    let downtime = status.upgrade.downtime_milliseconds.and_then(|downtime| u64::try_from(downtime).ok());
+    Duration::from_millis(downtime.expect("a time"))
 }
 
 #[tokio::test]
@@ -60,7 +60,7 @@ async fn a_minor_release_then_a_major_one_lose_nothing_and_say_how_long_it_took(
     assert_eq!((status.engine.running.as_deref(), status.engine.previous.as_deref()), (Some("15.20"), Some("15.18")));
     writer.writes(5).await;
     let (rows, pause) = writer.verdict().await;
-    println!("15.18 to 15.20: {rows} rows, none lost; no row for {pause:?}, told {:?}", downtime(&status));
+    println!("15.18 to 15.20: {rows} rows, none lost; no row for {pause:?}, reported {:?}", downtime(&status));
     let held = PAUSE.holds("the longest time without a row", pause, begun.passed().slowness());
     held.unwrap_or_else(|missed| panic!("{missed}"));
 
@@ -69,10 +69,10 @@ async fn a_minor_release_then_a_major_one_lose_nothing_and_say_how_long_it_took(
     assert_eq!(status.engine.running.as_deref(), Some("17.12"));
     assert_eq!(status.storage.claim.as_deref(), Some("data-shop-17"));
     assert_eq!(status.primary.as_deref(), Some("shop-17-0"));
-    ns.until_gone::<StatefulSet>("shop").await;
+    ns.until_deleted::<StatefulSet>("shop").await;
     writer.writes(5).await;
     let (rows, pause) = writer.verdict().await;
-    println!("15.20 to 17.12: {rows} rows, none lost; no row for {pause:?}, told {:?}", downtime(&status));
+    println!("15.20 to 17.12: {rows} rows, none lost; no row for {pause:?}, reported {:?}", downtime(&status));
     assert_eq!(db.superuser_asks(SUM).await, before, "under row-level security too");
     assert_eq!(db.asks("select convert_from(lo_get(4711), 'UTF8')").await, "a large object");
     assert_eq!(db.asks("select nextval('numbers')").await, "42");
@@ -83,17 +83,18 @@ async fn a_minor_release_then_a_major_one_lose_nothing_and_say_how_long_it_took(
 
     // Were status believed, an empty volume of the default name would now be the database.
     assert!(erase_status(&ns, "sampledb/shop").await);
-    told(&ns, "shop", "StatusRestored").await;
+    until_event(&ns, "shop", "StatusRestored").await;
     let seen = db.serves().await.status.expect("a status");
     assert_eq!((seen.storage.claim, seen.storage.claim_uid), (status.storage.claim, status.storage.claim_uid));
     assert_eq!(db.superuser_asks(SUM).await, before);
 
-    // The old volume is kept, and goes when its time is over.
+    // The old volume is kept, and deleted when its time is over.
     ns.get::<PersistentVolumeClaim>("data-shop-0").await;
     assert!(seen.storage.previous_claim_until.is_some());
 }
 
-/// Refused or failed, the old version serves, and nothing is lost; what the spec then asks for is done.
+/// If an upgrade is rejected or fails, the old version serves, and nothing is lost; then the operator does what the spec says
+/// next.
 async fn fails(db: Database<'_>, spec: Value, why: &str) {
     let writer = Writer::start(db).await;
     db.patch(spec).await;
@@ -112,7 +113,7 @@ async fn fails(db: Database<'_>, spec: Value, why: &str) {
         seen.status
     );
     db.says("UpToDate", False, "UpgradeFailed").await;
-    db.ns.until_gone::<PersistentVolumeClaim>("data-shop-17").await;
+    db.ns.until_deleted::<PersistentVolumeClaim>("data-shop-17").await;
     db.patch(json!({ "engine": { "version": "15", "image": null } })).await;
     db.says("UpToDate", True, "Current").await;
 }
@@ -120,7 +121,7 @@ async fn fails(db: Database<'_>, spec: Value, why: &str) {
 const OLD: &str = "{engine: {version: '15'}, backup: {immediate: false}, upgrade: {snapshotBefore: false}}";
 
 #[tokio::test]
-async fn an_image_that_is_not_there_shuts_nobody_out() {
+async fn a_missing_image_blocks_no_client() {
     let ns = namespace("sdb-no-image").await;
     let db = Database::apply(&ns, "shop", OLD).await;
     db.serves().await;
@@ -129,7 +130,7 @@ async fn an_image_that_is_not_there_shuts_nobody_out() {
 }
 
 #[tokio::test]
-async fn what_the_new_version_does_not_know_is_found_out() {
+async fn parameters_that_the_new_version_does_not_know_are_reported() {
     let ns = namespace("sdb-unknown").await;
     let db = Database::apply(&ns, "shop", OLD).await;
     db.serves().await;
@@ -137,9 +138,9 @@ async fn what_the_new_version_does_not_know_is_found_out() {
     fails(db, json!({ "engine": { "version": "17" } }), "buffers_backend").await;
 }
 
-/// It is started beside the old one, which goes on serving.
+/// The operator starts it next to the old one, which keeps serving.
 #[tokio::test]
-async fn a_new_server_that_does_not_start_shuts_nobody_out() {
+async fn a_new_server_that_does_not_start_blocks_no_client() {
     let ns = namespace("sdb-no-start").await;
     let spec = OLD.replace("version: '15'", "version: '15', parameters: {vacuum_defer_cleanup_age: '0'}");
     let db = Database::apply(&ns, "shop", &spec).await;
@@ -147,7 +148,7 @@ async fn a_new_server_that_does_not_start_shuts_nobody_out() {
     fails(db, json!({ "engine": { "version": "17" } }), "vacuum_defer_cleanup_age").await;
 }
 
-/// Definitions are taken, and rows are not: that is seen when nobody can write any more.
+/// The server accepts the definitions but not the rows, which shows only when no client can write any more.
 #[tokio::test]
 async fn rows_that_cannot_be_copied_bring_the_old_version_back() {
     let ns = namespace("sdb-unreadable").await;
@@ -158,14 +159,14 @@ async fn rows_that_cannot_be_copied_bring_the_old_version_back() {
 }
 
 #[tokio::test]
-async fn a_copy_whose_pod_is_killed_is_taken_back() {
+async fn a_copy_whose_pod_is_killed_is_rolled_back() {
     let ns = namespace("sdb-killed-copy").await;
     let db = Database::apply(&ns, "shop", OLD).await;
     db.serves().await;
     db.asks("create table big as select a, md5(a::text) b from generate_series(1, 300000) a").await;
     let writer = Writer::start(db).await;
     db.patch(json!({ "engine": { "version": "17" } })).await;
-    ns.until::<SampleDB, ()>("shop", "writers to be shut out", |db| {
+    ns.until::<SampleDB, ()>("shop", "writers to be blocked", |db| {
         let status = db?.status.as_ref()?;
         (status.ready.as_deref() == Some("0/1")).then_some(())
     })
@@ -193,7 +194,7 @@ async fn a_copy_whose_pod_is_killed_is_taken_back() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_gone_to_is_told_and_nothing_is_done() {
+async fn impossible_targets_are_reported_and_nothing_is_done() {
     let ns = namespace("sdb-refused").await;
     let db = Database::apply(&ns, "shop", OLD).await;
     db.serves().await;

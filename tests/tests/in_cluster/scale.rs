@@ -37,7 +37,7 @@ async fn an_edit_and_kubectl_scale_change_the_number() {
     ns.patch("myapp/web", &json!({ "spec": { "replicas": 0 } })).await;
     ns.until::<MyApp, ()>("web", "no pods", |app| {
         let status = app?.status.as_ref()?;
-        (status.phase == Some(api::my_app::Phase::ScaledToZero) && status.replicas == 0).then_some(())
+        (status.phase == Some(api::my_app::MyAppPhase::ScaledToZero) && status.replicas == 0).then_some(())
     })
     .await;
     assert_eq!(ns.kubectl(&["get", "myapp", "web", "--output=jsonpath={.status.ready}"]).await.ok(), "0/0");
@@ -68,7 +68,7 @@ async fn without_replicas_an_autoscaler_owns_the_deployment() {
     runs_with(&ns, 3).await;
     ns.patch("hpa/web", &json!({ "spec": { "minReplicas": 1, "maxReplicas": 2 } })).await;
     runs_with(&ns, 2).await;
-    // A change of ours beside it leaves the number alone.
+    // Another change by the operator leaves the number alone.
     ns.patch("myapp/web", &json!({ "spec": { "env": [{ "name": "A", "value": "b" }] } })).await;
     ns.until::<MyApp, ()>("web", "the new environment on 2 pods", |app| {
         (app?.metadata.generation == Some(2) && runs(app?, 2)).then_some(())
@@ -76,10 +76,10 @@ async fn without_replicas_an_autoscaler_owns_the_deployment() {
     .await;
     let mut numbers: Vec<_> = history.objects().iter().filter_map(replicas).collect();
     numbers.dedup();
-    assert_eq!(numbers, [1, 3, 2], "nobody but the autoscaler changes the number");
+    assert_eq!(numbers, [1, 3, 2], "only the autoscaler changes the number");
     assert_eq!(ns.get::<MyApp>("web").await.spec.replicas, None);
     let written = writes(&audit, &ns);
-    assert_eq!(to(&written, "deployments").len(), 2, "made once, changed once:\n{}", lines(&written));
+    assert_eq!(to(&written, "deployments").len(), 2, "created once, changed once:\n{}", lines(&written));
 }
 
 #[tokio::test]
@@ -94,7 +94,7 @@ async fn taking_the_number_away_keeps_the_pods() {
         (app?.spec.replicas.is_none() && runs(app?, 4)).then_some(())
     })
     .await;
-    // From here on the number is somebody else's.
+    // From here on another client owns the number.
     drop(ns.kubectl(&["scale", "deployment", "web", "--replicas=2"]).await.ok());
     runs_with(&ns, 2).await;
     ns.apply(&my_app("web", "{replicas: 3, image: nginx:1.25}")).await;
@@ -102,7 +102,7 @@ async fn taking_the_number_away_keeps_the_pods() {
     let mut numbers: Vec<_> = history.objects().iter().filter_map(replicas).collect();
     numbers.dedup();
     assert_eq!(numbers, [4, 2, 3], "the Deployment never asked for another number");
-    // And set, it is ours again: a stranger's change does not last.
+    // Once the spec sets it, the operator owns it again: a foreign change is reverted.
     drop(ns.kubectl(&["scale", "deployment", "web", "--replicas=1"]).await.ok());
     ns.until::<Deployment, ()>("web", "3 pods to be asked for again", |seen| {
         (replicas(seen?) == Some(3)).then_some(())

@@ -1,7 +1,7 @@
-//! What an object costs that cannot get any further: requests to the API server, and logins at its database, a minute.
+//! What a stuck object costs per minute: requests to the API server, and logins at its database.
 //!
-//! Each state has a namespace of its own, so every request of the manager there is made for that one object, and several
-//! states are counted side by side.
+//! Each state has a namespace of its own, so every request of the manager there is about that one object, and several states are
+//! counted side by side.
 
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
@@ -94,7 +94,7 @@ impl Wedge {
     /// Waits until the condition names the state.
     async fn said(ns: &Namespace, says: Says) {
         match try_wait(REACHED, || says.now(ns)).await {
-            Ok(words) => println!("wedged: in {}: {words}", ns.name),
+            Ok(state) => println!("wedged: in {}: {state}", ns.name),
             Err(in_vain) => panic!("the state is not reached: {in_vain}\n{}", ns.around().await),
         }
     }
@@ -114,12 +114,12 @@ impl Wedge {
 /// A state, and how it is brought about.
 type State<'t> = (&'static str, LocalBoxFuture<'t, Wedge>);
 
-/// A state of that name, brought about in a namespace of its own beside the one that has the test's turn.
+/// A state of this name, created in a namespace of its own next to the one that holds the test's turn.
 fn state<'t, F>(name: &'static str, turn: &'t Namespace, reach: impl FnOnce(Namespace) -> F + 't) -> State<'t>
 where
     F: Future<Output = Wedge> + 't,
 {
-    let reach = async move { reach(turn.beside("wedged", &RESTRICTED).await).await };
+    let reach = async move { reach(turn.another("wedged", &RESTRICTED).await).await };
     (name, reach.boxed_local())
 }
 

@@ -1,4 +1,4 @@
-//! What the manager asked of the API server, in one namespace.
+//! The manager's requests to the API server, in one namespace.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -9,8 +9,8 @@ pub use e2e::call::lines;
 use e2e::namespace::Namespace;
 use e2e::patience::Moment;
 
-/// How long nothing may be written for an object to count as settled: by the clock, by which the manager looks again a second after
-/// some of its writes, and in normal time, by which it reacts to events within a fraction of a second.
+/// How long the manager may write nothing for an object before it counts as settled: by the clock, by which the manager requeues
+/// a second after some of its writes, and in normal time, by which it reacts to events within a fraction of a second.
 const QUIET: Duration = Duration::from_secs(2);
 const REACTION: Duration = Duration::from_secs(1);
 

@@ -8,7 +8,7 @@ use kube::ResourceExt;
 use serde_json::json;
 
 use crate::probe::{MAY_I_USE_TLS, MEMBERS, Probe, VERSION};
-use crate::stage::{RESTRICTED, beside_others, guarded, namespace};
+use crate::stage::{RESTRICTED, guarded, namespace, shared};
 
 /// The address of a pod.
 pub(crate) async fn address(ns: &Namespace, pod: &str) -> String {
@@ -22,33 +22,33 @@ pub(crate) async fn label(ns: &Namespace, pod: &str, label: &str) {
 
 #[tokio::test]
 async fn only_clients_of_postgres_reach_it() {
-    let _turn = beside_others().await;
+    let _turn = shared().await;
     let ns = guarded("np-postgres-clients").await;
     let elsewhere = namespace("np-elsewhere", &[RESTRICTED]).await;
     let db = Database::apply(&ns, "orders", "{engine: {version: '15'}, backup: {immediate: false}}").await;
     db.serves().await;
     let (server, client) = (address(&ns, "orders-0").await, "multi-operator.example.com/postgres-client");
     let pod = Probe::new(&ns, "pod", &json!({ "multi-operator.example.com/etcd-client": "true" })).await;
-    let stranger = Probe::new(&elsewhere, "stranger", &json!({ client: "true" })).await;
+    let other_client = Probe::new(&elsewhere, "other", &json!({ client: "true" })).await;
     let through_service = format!("orders-rw.{}.svc", ns.name);
 
     pod.is_shut_out(&server, 5432, MAY_I_USE_TLS).await;
-    stranger.is_shut_out(&server, 5432, MAY_I_USE_TLS).await;
+    other_client.is_shut_out(&server, 5432, MAY_I_USE_TLS).await;
     label(&ns, "pod", &format!("{client}=true")).await;
     assert_eq!(pod.gets_through(&server, 5432, MAY_I_USE_TLS).await, "N");
     assert_eq!(pod.gets_through(&through_service, 5432, MAY_I_USE_TLS).await, "N");
-    stranger.is_shut_out(&server, 5432, MAY_I_USE_TLS).await;
-    stranger.is_shut_out(&through_service, 5432, MAY_I_USE_TLS).await;
+    other_client.is_shut_out(&server, 5432, MAY_I_USE_TLS).await;
+    other_client.is_shut_out(&through_service, 5432, MAY_I_USE_TLS).await;
     label(&ns, "pod", &format!("{client}-")).await;
     pod.is_shut_out(&server, 5432, MAY_I_USE_TLS).await;
 }
 
 #[tokio::test]
 async fn only_clients_of_etcd_reach_it_and_none_reaches_the_port_of_members() {
-    let _turn = beside_others().await;
+    let _turn = shared().await;
     let ns = guarded("np-etcd-clients").await;
     let etcd = Etcd::apply(&ns, "settings", "{size: 1, version: 3.5.35}").await;
-    etcd.stands(1).await;
+    etcd.runs(1).await;
     let pods = etcd.pods().await;
     let member = address(&ns, &pods.values().next().expect("a member").name_any()).await;
     let client = "multi-operator.example.com/etcd-client";

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::clients::{address, label};
 use crate::needed::upgrade_to_17;
 use crate::probe::{MAY_I_USE_TLS, Probe, VERSION};
-use crate::stage::{beside_others, guarded, kept_apart, let_own_jobs_in, namespace};
+use crate::stage::{guarded, kept_apart, let_own_jobs_in, namespace, shared};
 
 const SPEC: &str = "{engine: {version: '15'}, backup: {immediate: false}}";
 const PAGE: &str = "GET / HTTP/1.0\\r\\n\\r\\n";
@@ -39,7 +39,7 @@ async fn labels(ns: &Namespace, job: &str) -> Value {
 
 #[tokio::test]
 async fn what_verifies_a_snapshot_reaches_nothing() {
-    let _turn = beside_others().await;
+    let _turn = shared().await;
     let ns = guarded("np-verify").await;
     let db = Database::apply(&ns, "orders", SPEC).await;
     db.serves().await;
@@ -61,7 +61,7 @@ async fn what_verifies_a_snapshot_reaches_nothing() {
 
 #[tokio::test]
 async fn what_restores_reaches_servers_of_its_namespace_and_name_servers() {
-    let _turn = beside_others().await;
+    let _turn = shared().await;
     let (ns, open) = (guarded("np-restore").await, namespace("np-open", &[]).await);
     let (db, elsewhere) = tokio::join!(Database::apply(&ns, "orders", SPEC), Database::apply(&open, "others", SPEC));
     tokio::join!(db.serves(), elsewhere.serves());
@@ -75,7 +75,7 @@ async fn what_restores_reaches_servers_of_its_namespace_and_name_servers() {
     let pod = Probe::new(&ns, "like-restore", &like).await;
     assert_eq!(pod.gets_through(&own, 5432, MAY_I_USE_TLS).await, "N");
     pod.finds_names().await;
-    // Nobody keeps these from being asked but the pod's own policy.
+    // Only the pod's own policy keeps it from reaching these.
     pod.is_shut_out(&others, 5432, MAY_I_USE_TLS).await;
     pod.is_shut_out(&nginx, 80, PAGE).await;
     pod.is_shut_out(&api, 443, VERSION).await;
@@ -89,7 +89,7 @@ async fn what_restores_reaches_servers_of_its_namespace_and_name_servers() {
 /// another database's server.
 #[tokio::test]
 async fn jobs_reach_the_server_of_their_own_database_alone() {
-    let _turn = beside_others().await;
+    let _turn = shared().await;
     let ns = kept_apart("np-apart").await;
     for database in ["orders", "copy"] {
         let_own_jobs_in(&ns, database).await;
@@ -105,7 +105,7 @@ async fn jobs_reach_the_server_of_their_own_database_alone() {
     let pod = Probe::new(&ns, "like-restore", &like).await;
     assert_eq!(pod.gets_through(&own, 5432, MAY_I_USE_TLS).await, "N");
     pod.is_shut_out(&others, 5432, MAY_I_USE_TLS).await;
-    // It is the name of its database that lets it in.
+    // The label with the name of its database allows it.
     label(&ns, "like-restore", "multi-operator.example.com/sampledb=orders").await;
     assert_eq!(pod.gets_through(&others, 5432, MAY_I_USE_TLS).await, "N");
     pod.is_shut_out(&own, 5432, MAY_I_USE_TLS).await;
@@ -115,7 +115,7 @@ async fn jobs_reach_the_server_of_their_own_database_alone() {
 /// SQL that a user runs in it connects where the server's pod may.
 #[tokio::test]
 async fn a_server_reaches_nothing() {
-    let _turn = beside_others().await;
+    let _turn = shared().await;
     let (ns, open) = (guarded("np-server").await, namespace("np-around", &[]).await);
     let db = Database::apply(&ns, "orders", SPEC).await;
     db.serves().await;

@@ -1,5 +1,5 @@
-//! NetworkPolicies, on a cluster that enforces them (`scripts/network-policy up`): what has to get through does, and nothing
-//! else. Where something is shut out, the same request comes through once the one thing is changed that the policy asks for.
+//! NetworkPolicies, on a cluster that enforces them (`scripts/network-policy up`): the needed connections work, and no others.
+//! For each blocked connection, the same request works once the one thing is changed that the policy requires.
 
 mod clients;
 mod confined;

@@ -1,4 +1,4 @@
-//! What the manager may reach, and how it tells when it may not.
+//! What the manager may reach, and what it reports when it may not.
 
 use std::time::Duration;
 
@@ -6,21 +6,21 @@ use api::etcd_cluster::EtcdCluster;
 use e2e::cluster::SYSTEM;
 use e2e::etcd::{Etcd, ids};
 use e2e::kubectl::kubectl;
-use e2e::objects::{Ours, serves};
-use e2e::wait::{PATIENCE, wait_until};
+use e2e::objects::{ManagedKind, serves};
+use e2e::wait::{DEFAULT_TIMEOUT, wait_until};
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use serde_json::json;
 
 use crate::probe::{MEMBERS, Probe, VERSION};
-use crate::stage::{RESTRICTED, alone, beside_others, folder, guarded, namespace};
+use crate::stage::{RESTRICTED, alone, directory, guarded, namespace, shared};
 
 #[tokio::test]
 async fn the_manager_reaches_nothing_but_what_it_works_with() {
-    let _turn = beside_others().await;
+    let _turn = shared().await;
     let ns = guarded("np-manager").await;
     let etcd = Etcd::apply(&ns, "settings", "{size: 1, version: 3.5.35}").await;
-    etcd.stands(1).await;
+    etcd.runs(1).await;
     let member = etcd.pods().await.into_values().next().and_then(|pod| pod.status?.pod_ip).expect("an address");
     let apps = namespace("np-nginx", &[]).await;
     drop(apps.kubectl(&["run", "nginx", "--image=docker.io/library/nginx:1.25"]).await.ok());
@@ -41,7 +41,7 @@ async fn the_manager_reaches_nothing_but_what_it_works_with() {
     assert!(pod.gets_through(&nginx, 80, page).await.contains("nginx"));
 }
 
-/// The manager's right to reach etcd is taken away; it is back when this is dropped.
+/// The manager's permission to reach etcd is removed; it is restored when this is dropped.
 struct Without(&'static str);
 
 impl Without {
@@ -53,16 +53,16 @@ impl Without {
 
 impl Drop for Without {
     fn drop(&mut self) {
-        let all = folder("config/network-policy");
+        let all = directory("config/network-policy");
         let apply = ["apply", "--server-side", "--force-conflicts", "--kustomize", &all];
         let applied = std::process::Command::new("kubectl").args(apply).stdout(std::process::Stdio::null()).status();
         assert!(applied.is_ok_and(|status| status.success()), "{} is not back", self.0);
     }
 }
 
-/// So it was that policy that let it through before. Connections that stand are not cut, so this takes a new cluster.
+/// This shows that the policy allowed it before. Established connections are not cut, so this takes a new cluster.
 #[tokio::test]
-async fn without_its_right_to_reach_etcd_the_manager_says_so_and_goes_on_when_it_is_back() {
+async fn a_policy_that_blocks_etcd_is_reported_and_the_manager_resumes_without_it() {
     let _turn = alone().await;
     let ns = guarded("np-no-etcd").await;
     let without = Without::right("multi-operator-to-etcd").await;
@@ -72,23 +72,23 @@ async fn without_its_right_to_reach_etcd_the_manager_says_so_and_goes_on_when_it
         pods.into_values().find(serves).ok_or_else(|| "none yet".to_owned())
     })
     .await;
-    // It was asked before it was ready, too: what is told after a while is of now.
+    // The manager queried it before it was ready, too: what it reports after a while is current.
     tokio::time::sleep(Duration::from_secs(6)).await;
-    let told = wait_until("the manager to say that it cannot reach the member", PATIENCE, || async {
-        let told = etcd.complains(&["0 of 1 members are ready", &pod.name_any()]).await.message;
-        let reason = told.contains("which refuses connections") || told.contains("which cannot be reached");
-        if reason { Ok(told) } else { Err(told) }
+    let reported = wait_until("the manager to say that it cannot reach the member", DEFAULT_TIMEOUT, || async {
+        let reported = etcd.reports(&["0 of 1 members are ready", &pod.name_any()]).await.message;
+        let reason = reported.contains("which refuses connections") || reported.contains("which cannot be reached");
+        if reason { Ok(reported) } else { Err(reported) }
     })
     .await;
-    println!("of a member that is ready: {told}");
+    println!("of a member that is ready: {reported}");
     drop(without);
-    etcd.stands(1).await;
+    etcd.runs(1).await;
 }
 
-/// A policy lets other pods through to members with a label, and not the manager: so it begins with their next pods.
+/// A policy allows other pods to reach members with a label, but not the manager: it takes effect with the members' next pods.
 #[tokio::test]
-async fn a_member_that_a_policy_hides_is_told_of_and_given_the_corrected_spec() {
-    let _turn = beside_others().await;
+async fn a_member_that_a_policy_hides_is_reported_and_gets_the_corrected_spec() {
+    let _turn = shared().await;
     let ns = namespace("np-hidden", &[RESTRICTED]).await;
     let policy = json!({
         "apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": { "name": "hidden" },
@@ -99,9 +99,9 @@ async fn a_member_that_a_policy_hides_is_told_of_and_given_the_corrected_spec() 
     });
     ns.apply(&policy.to_string()).await;
     let etcd = Etcd::apply(&ns, "settings", "{size: 1, version: 3.5.35}").await;
-    let before = ids(&etcd.stands(1).await);
+    let before = ids(&etcd.runs(1).await);
     etcd.patch(json!({ "pod": { "labels": { "hidden": "yes" } } })).await;
-    let told = ns
+    let reported = ns
         .until_within::<EtcdCluster, String>(
             Duration::from_secs(240),
             "settings",
@@ -113,8 +113,8 @@ async fn a_member_that_a_policy_hides_is_told_of_and_given_the_corrected_spec() 
             },
         )
         .await;
-    println!("of a member that a policy hides: {told}");
+    println!("of a member that a policy hides: {reported}");
     assert!(etcd.pods().await.values().all(serves), "its kubelet reaches it");
     etcd.patch(json!({ "pod": { "labels": null } })).await;
-    assert_eq!(ids(&etcd.stands(1).await), before, "it is the same member, on its volume");
+    assert_eq!(ids(&etcd.runs(1).await), before, "it is the same member, on its volume");
 }

@@ -9,9 +9,9 @@ use k8s_openapi::api::core::v1::Secret;
 use serde_json::json;
 
 use crate::probe::Probe;
-use crate::stage::{beside_others, guard, guarded, namespace};
+use crate::stage::{guard, guarded, namespace, shared};
 
-/// Asks for PostgreSQL 17 and waits until the upgrade is completed.
+/// Requests PostgreSQL 17 and waits until the upgrade is complete.
 pub(crate) async fn upgrade_to_17(db: &Database<'_>) {
     db.patch(json!({ "engine": { "version": "17" } })).await;
     db.ns
@@ -24,17 +24,17 @@ pub(crate) async fn upgrade_to_17(db: &Database<'_>) {
 
 #[tokio::test]
 async fn etcd_grows_to_three_members_and_shrinks() {
-    let _turn = beside_others().await;
+    let _turn = shared().await;
     let ns = guarded("np-etcd").await;
     let etcd = Etcd::apply(&ns, "settings", "{size: 3, version: 3.5.35}").await;
-    etcd.stands(3).await;
+    etcd.runs(3).await;
     etcd.scale(1).await;
-    etcd.stands(1).await;
+    etcd.runs(1).await;
 }
 
 #[tokio::test]
-async fn a_database_is_made_saved_proved_and_upgraded() {
-    let _turn = beside_others().await;
+async fn a_database_is_created_saved_verified_and_upgraded() {
+    let _turn = shared().await;
     let ns = guarded("np-database").await;
     let db = Database::apply(&ns, "orders", "{engine: {version: '15'}, backup: {immediate: false}}").await;
     db.serves().await;
@@ -47,21 +47,22 @@ async fn a_database_is_made_saved_proved_and_upgraded() {
         let asked = || client.runs("", &psql);
         e2e::wait::wait_until("an application's answer", std::time::Duration::from_secs(30), asked).await
     };
-    let made = "create table if not exists kept as select a from generate_series(1, 1000) a; select count(*) from kept";
-    assert_eq!(ask(made).await.trim(), "1000");
+    let created =
+        "create table if not exists kept as select a from generate_series(1, 1000) a; select count(*) from kept";
+    assert_eq!(ask(created).await.trim(), "1000");
     db.snapshot("before").await;
     upgrade_to_17(&db).await;
     assert_eq!(ask("select count(*) from kept").await.trim(), "1000");
     assert!(ask("show server_version").await.starts_with("17"));
-    // Another one is made of the snapshot: a Job loads it.
+    // Another database is created from the snapshot: a Job loads it.
     let spec = "{engine: {version: '17'}, backup: {immediate: false}, bootstrap: {fromSnapshot: {name: before}}}";
     Database::apply(&ns, "copy", spec).await.serves().await;
 }
 
 /// Its pods are the user's, and no policy is about them.
 #[tokio::test]
-async fn an_app_is_let_alone() {
-    let _turn = beside_others().await;
+async fn pods_of_an_app_are_not_restricted() {
+    let _turn = shared().await;
     let ns = namespace("np-app", &[]).await;
     guard(&ns).await;
     ns.apply(

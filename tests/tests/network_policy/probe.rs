@@ -1,4 +1,4 @@
-//! Somewhere to ask from: a pod of its own, or a container put into a pod that is there.
+//! A place to connect from: a pod of its own, or a container that is added to an existing pod.
 
 use std::time::Duration;
 
@@ -17,12 +17,12 @@ const IMAGE: &str = "docker.io/library/postgres:15";
 
 /// An HTTP request that the server ends by closing.
 pub(crate) const VERSION: &str = "GET /version HTTP/1.0\\r\\n\\r\\n";
-/// What etcd lists to whoever reaches its port of members.
+/// What etcd lists to any client of its peer port.
 pub(crate) const MEMBERS: &str = "GET /members HTTP/1.0\\r\\n\\r\\n";
-/// What a server of PostgreSQL answers with one letter, whoever asks.
+/// The one letter with which a PostgreSQL server answers any client.
 pub(crate) const MAY_I_USE_TLS: &str = "\\x00\\x00\\x00\\x08\\x04\\xd2\\x16\\x2f";
 
-/// A container to ask from.
+/// A container to connect from.
 pub(crate) struct Probe {
     namespace: String,
     pod: String,
@@ -100,8 +100,8 @@ impl Probe {
         wait_until(&what, Duration::from_secs(30), || self.asks(host, port, request, bytes)).await
     }
 
-    /// Waits until nobody answers, and looks once more whether it stays so. How that is told is the network's choice: some
-    /// refuse, some say nothing.
+    /// Waits until there is no answer, and checks once more that it stays so. How that shows depends on the network: some reject,
+    /// some drop.
     pub(crate) async fn is_shut_out(&self, host: &str, port: u16, request: &str) {
         let shut = || async {
             match self.asks(host, port, request, 1).await {
@@ -118,19 +118,18 @@ impl Probe {
     /// Waits until name servers answer.
     pub(crate) async fn finds_names(&self) {
         let what = format!("{} to be answered by name servers", self.pod);
-        drop(wait_until(&what, Duration::from_secs(30), || self.looks_up()).await);
+        drop(wait_until(&what, Duration::from_secs(30), || self.resolve()).await);
     }
 
-    /// Waits until they do not, and looks once more whether it stays so.
+    /// Waits until they do not, and checks once more that it stays so.
     pub(crate) async fn finds_no_names(&self) {
-        let none =
-            || async { self.looks_up().await.err().map_or_else(|| Err("it is answered".to_owned()), |_| Ok(())) };
+        let none = || async { self.resolve().await.err().map_or_else(|| Err("it is answered".to_owned()), |_| Ok(())) };
         let what = format!("{} to be kept from name servers", self.pod);
         wait_until(&what, Duration::from_secs(30), none).await;
         none().await.unwrap_or_else(|why| panic!("{what}: {why}"));
     }
 
-    async fn looks_up(&self) -> Result<String, String> {
+    async fn resolve(&self) -> Result<String, String> {
         self.runs("", &["timeout", "4", "getent", "hosts", "kubernetes.default.svc"]).await
     }
 }

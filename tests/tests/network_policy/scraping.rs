@@ -8,11 +8,11 @@ use k8s_openapi::api::core::v1::Pod;
 use serde_json::json;
 
 use crate::probe::Probe;
-use crate::stage::{RESTRICTED, beside_others, guarded, namespace};
+use crate::stage::{RESTRICTED, guarded, namespace, shared};
 
 const METRICS: &str = "GET /metrics HTTP/1.0\\r\\n\\r\\n";
 
-/// Lets the scraper of a namespace read metrics; taken back when dropped, since it belongs to no namespace.
+/// Lets the scraper of a namespace read metrics; revoked when dropped, since it belongs to no namespace.
 struct Binding(String);
 
 impl Binding {
@@ -34,7 +34,7 @@ impl Drop for Binding {
 
 #[tokio::test]
 async fn the_managers_metrics_are_read_from_labelled_namespaces_alone() {
-    let _turn = beside_others().await;
+    let _turn = shared().await;
     let ns = namespace("np-scraping", &[RESTRICTED]).await;
     let scraper = Probe::new(&ns, "scraper", &json!({})).await;
     let _binding = Binding::new(&ns).await;
@@ -60,10 +60,10 @@ async fn the_managers_metrics_are_read_from_labelled_namespaces_alone() {
 
 #[tokio::test]
 async fn etcds_metrics_are_read_from_labelled_namespaces_alone() {
-    let _turn = beside_others().await;
+    let _turn = shared().await;
     let ns = guarded("np-etcd-metrics").await;
     let etcd = Etcd::apply(&ns, "settings", "{size: 1, version: 3.5.35}").await;
-    etcd.stands(1).await;
+    etcd.runs(1).await;
     let member: Pod = etcd.pods().await.into_values().next().expect("a member");
     let member = member.status.and_then(|status| status.pod_ip).expect("an address");
     let unlabelled = namespace("np-unlabelled", &[RESTRICTED]).await;

@@ -14,12 +14,12 @@ use tokio::sync::{OnceCell, RwLock, RwLockReadGuard, RwLockWriteGuard};
 /// Pods in it must be restricted, as those of databases, of etcd and of probes are.
 pub(crate) const RESTRICTED: (&str, &str) = ("pod-security.kubernetes.io/enforce", "restricted");
 
-/// Tests beside each other, against the one that changes the manager's policies. Taken once a test, before anything else: a
-/// test with two namespaces may not wait for the second one behind somebody who waits for the first.
+/// Tests that run side by side, against the one that changes the manager's policies. Taken once per test, before anything else: a
+/// test with two namespaces must not wait for its second one behind a test that waits for the first.
 static TURN: RwLock<()> = RwLock::const_new(());
 
-/// Held by a test that others may run beside.
-pub(crate) async fn beside_others() -> RwLockReadGuard<'static, ()> {
+/// Held by a test while others may run.
+pub(crate) async fn shared() -> RwLockReadGuard<'static, ()> {
     TURN.read().await
 }
 
@@ -28,8 +28,8 @@ pub(crate) async fn alone() -> RwLockWriteGuard<'static, ()> {
     TURN.write().await
 }
 
-/// A folder of this checkout.
-pub(crate) fn folder(path: &str) -> String {
+/// A directory of this checkout.
+pub(crate) fn directory(path: &str) -> String {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
     root.join(path).canonicalize().unwrap_or_else(|error| panic!("{path}: {error}")).display().to_string()
 }
@@ -39,7 +39,7 @@ pub(crate) async fn manager() {
     static DEPLOYED: OnceCell<()> = OnceCell::const_new();
     DEPLOYED
         .get_or_init(|| async {
-            let with_policies = folder("tests/tests/network_policy/manifests");
+            let with_policies = directory("tests/tests/network_policy/manifests");
             let apply = ["apply", "--server-side", "--force-conflicts", "--kustomize", &with_policies];
             drop(kubectl(&apply).await.ok());
         })
@@ -52,7 +52,7 @@ pub(crate) async fn namespace(purpose: &str, labels: &[(&str, &str)]) -> Namespa
     Namespace::labelled(purpose, labels).await
 }
 
-/// A namespace for databases and etcd, as a platform team makes one.
+/// A namespace for databases and etcd, as a platform team creates it.
 pub(crate) async fn guarded(purpose: &str) -> Namespace {
     let ns = namespace(purpose, &[RESTRICTED]).await;
     guard(&ns).await;
@@ -71,9 +71,9 @@ pub(crate) async fn kept_apart(purpose: &str) -> Namespace {
     ns
 }
 
-/// Gives a database of such a namespace the policy that the docs have for `shop`, word for word.
+/// Gives a database of such a namespace the policy that the docs have for `shop`, verbatim.
 pub(crate) async fn let_own_jobs_in(ns: &Namespace, database: &str) {
-    let docs = std::fs::read_to_string(folder("docs/network-policy.md")).expect("the page is there");
+    let docs = std::fs::read_to_string(directory("docs/network-policy.md")).expect("the page is there");
     let (_, section) = docs.split_once("### One policy for each database").expect("the section is there");
     let blocks = section.split("```yaml\n").filter_map(|block| Some(block.split_once("```")?.0));
     let policy = blocks.into_iter().find(|block| block.contains("name: shop-jobs")).expect("shop's policy is there");
@@ -81,12 +81,12 @@ pub(crate) async fn let_own_jobs_in(ns: &Namespace, database: &str) {
 }
 
 async fn guard_with(ns: &Namespace, policies: &str) {
-    drop(ns.kubectl(&["apply", "--kustomize", &folder(policies)]).await.ok());
+    drop(ns.kubectl(&["apply", "--kustomize", &directory(policies)]).await.ok());
     names(ns).await;
 }
 
-/// Policies let pods ask the name servers in kube-system. `scripts/cluster` has its own on the node, which is no pod: so this
-/// one comes beside them, as docs/network-policy.md says.
+/// Policies allow pods to reach the name servers in kube-system. `scripts/cluster` has its own on the node, which is no pod: so
+/// this policy is added, as docs/network-policy.md says.
 async fn names(ns: &Namespace) {
     let nodes: Api<Node> = Api::all(cluster::client().await);
     let nodes = nodes.list(&ListParams::default()).await.expect("nodes can be listed");

@@ -1,4 +1,4 @@
-//! What `scripts/cluster` refuses, in one sentence; and what it does only once, however often it is asked.
+//! What `scripts/cluster` rejects, with a message; and what it does only once, however often it is called.
 
 use crate::stage::{act, first, name, on_cluster, scripts_cluster, second, third};
 
@@ -10,7 +10,7 @@ fn sentence(said: &str) -> &str {
 }
 
 #[tokio::test]
-async fn what_cannot_be_done_is_refused_in_one_sentence() {
+async fn impossible_actions_are_rejected_with_one_message() {
     let first = first();
     let nodes = format!("its nodes are {first} {first}-2 {first}-3");
     let cases: &[(&[&str], &str)] = &[
@@ -80,7 +80,7 @@ async fn up_brings_back_what_was_stopped_and_isolated() {
     drop(act(&second.node, "stop").await.ok());
     drop(act(&third.node, "isolate").await.ok());
     let status = scripts_cluster(&["status"]).await;
-    assert!(!status.success, "not all is well:\n{}", status.stdout);
+    assert!(!status.success, "not all is healthy:\n{}", status.stdout);
     for (node, state) in [(&second.node, "stopped"), (&third.node, "isolated")] {
         let line = status.stdout.lines().find(|line| line.starts_with(&format!("node {node} ")));
         assert!(line.is_some_and(|line| line.contains(state)), "{node} is {state}:\n{}", status.stdout);

@@ -1,4 +1,4 @@
-//! A node that is gone for good, with its volumes; and the new one that comes in its place.
+//! A node that is deleted for good, with its volumes; and the new one in its place.
 
 use std::path::Path;
 
@@ -25,16 +25,16 @@ async fn a_deleted_node_takes_its_volumes_along() {
             claim.is_some_and(|claim| claim.namespace.as_deref() == Some(&ns.name))
         })
         .expect("the claim has a volume");
-    let folder = volume.spec.as_ref().and_then(|spec| spec.local.as_ref()).expect("a local one").path.clone();
-    let file = Path::new(&folder).join("file");
+    let directory = volume.spec.as_ref().and_then(|spec| spec.local.as_ref()).expect("a local one").path.clone();
+    let file = Path::new(&directory).join("file");
     assert!(file.exists(), "{}", file.display());
     let uid = nodes().await.get(&turn.node).await.expect("the Node is there").uid();
 
     drop(act(&turn.node, "delete").await.ok());
-    let gone = nodes().await.get_opt(&turn.node).await.expect("nodes can be read");
-    assert!(gone.is_none(), "{gone:?}");
-    assert!(!Path::new(&folder).exists(), "{folder}");
-    volumes.get(&volume.name_any()).await.expect("the object of a lost volume stays until its claim goes");
+    let deleted = nodes().await.get_opt(&turn.node).await.expect("nodes can be read");
+    assert!(deleted.is_none(), "{deleted:?}");
+    assert!(!Path::new(&directory).exists(), "{directory}");
+    volumes.get(&volume.name_any()).await.expect("the object of a lost volume stays until its PVC is deleted");
     let again = act(&turn.node, "delete").await;
     assert!(again.success && again.stderr.contains("is deleted already"), "{}", again.stderr);
     let refused = act(&turn.node, "stop").await.refused();

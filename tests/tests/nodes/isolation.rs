@@ -1,4 +1,4 @@
-//! A node that nobody reaches, and that reaches nobody, while everything on it goes on.
+//! A node that is cut off from the network, while everything on it keeps running.
 
 use std::time::Instant;
 
@@ -35,7 +35,7 @@ async fn an_isolated_node_is_given_up_and_its_pods_live() {
 
     let begun = Instant::now();
     drop(act(&turn.node, "isolate").await.ok());
-    let cut = asks(&ns, "outside", address, 80).await.expect_err("nobody reaches an isolated node");
+    let cut = asks(&ns, "outside", address, 80).await.expect_err("nothing reaches an isolated node");
     assert!(cut.contains("exit code 124") || cut.contains("No route to host"), "a cut cable is silent: {cut}");
     until_ready(&turn.node, "Unknown", NODE_IS_GIVEN_UP).await;
     println!("the node is given up: {:.1} s", begun.elapsed().as_secs_f64());

@@ -1,5 +1,5 @@
-//! A cluster of three nodes in three zones (`scripts/cluster up --nodes 3`): what `scripts/cluster node` does to a node, and
-//! what Kubernetes makes of it.
+//! A cluster of three nodes in three zones (`scripts/cluster up --nodes 3`): what `scripts/cluster node` does to a node, and how
+//! Kubernetes reacts.
 
 mod bad_input;
 mod deletion;

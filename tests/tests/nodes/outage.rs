@@ -1,4 +1,4 @@
-//! A node that stays away: pods without a volume are replaced elsewhere, one with a volume waits for its node.
+//! A node that is down for long: pods without a volume are replaced elsewhere, one with a volume waits for its node.
 
 use std::time::Instant;
 
@@ -68,7 +68,8 @@ async fn pods_are_replaced_and_one_with_a_volume_waits() {
     serves_on(&ns, &first()).await;
     println!("its pod is replaced: {:.1} s", begun.elapsed().as_secs_f64());
 
-    // It is deleted too, but only its kubelet can say that it has ended: until somebody says so for it, there is no other.
+    // It is terminating too, but only its kubelet can confirm that it has ended: until a client does that instead, there is no
+    // other.
     ns.until::<Pod, ()>("waits-0", "the pod with a volume to be evicted", |pod| {
         pod.filter(|pod| pod.metadata.deletion_timestamp.is_some()).map(|_| ())
     })

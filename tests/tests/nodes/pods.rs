@@ -1,4 +1,4 @@
-//! Pods that stay where they are put, and what runs in them.
+//! Pods that are bound to a node, and what runs in them.
 
 use e2e::namespace::Namespace;
 use e2e::objects::serves;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 /// It has bash and nginx, and `scripts/test.d/nodes.sh` loads it. Nothing is pulled: a node that lacks it is found out.
 const IMAGE: &str = "docker.io/library/nginx:1.26";
 
-/// A container that runs a script, with that mounted at /data if a claim is named.
+/// A container that runs a script, with the volume of the PVC at /data if one is named.
 pub(crate) fn container(script: &str, volume: Option<&str>) -> Value {
     let mounts: Vec<_> = volume.iter().map(|name| json!({ "name": name, "mountPath": "/data" })).collect();
     json!({
@@ -46,7 +46,7 @@ pub(crate) fn for_seconds(seconds: u32) -> Value {
     json!([toleration("unreachable"), toleration("not-ready")])
 }
 
-/// Makes a pod on a node, and waits until it is ready.
+/// Creates a pod on a node, and waits until it is ready.
 pub(crate) async fn pod_on(ns: &Namespace, name: &str, node: &str, container: &Value) -> Pod {
     let pod = json!({
         "apiVersion": "v1", "kind": "Pod", "metadata": { "name": name },

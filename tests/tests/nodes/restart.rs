@@ -14,7 +14,7 @@ fn restarts(pod: &Pod) -> i32 {
     statuses.iter().map(|status| status.restart_count).sum()
 }
 
-/// The nodes that a claim's volume can be used on.
+/// The nodes on which a PVC's volume can be used.
 async fn nodes_of_claim(ns: &Namespace, claim: &str) -> Vec<String> {
     let claim: PersistentVolumeClaim = ns.get(claim).await;
     let volume = claim.spec.and_then(|spec| spec.volume_name).expect("the claim is bound");
@@ -48,7 +48,7 @@ async fn a_pod_with_a_volume_returns_with_its_data() {
         drop(act(&turn.node, "stop").await.ok());
     });
     assert_eq!(heard, "124", "a node without power closes no connection: the client hears nothing until it gives up");
-    assert_eq!(ready(&turn.node).await.expect("the Node stays").status, "True", "nobody knows yet");
+    assert_eq!(ready(&turn.node).await.expect("the Node stays").status, "True", "the outage is not noticed yet");
     drop(act(&turn.node, "start").await.ok());
     println!("stopped for 10 s and back: {:.1} s", begun.elapsed().as_secs_f64());
 

@@ -83,8 +83,8 @@ async fn six_on_nodes(ns: &Namespace) -> BTreeMap<String, usize> {
     on_nodes
 }
 
-/// By the constraints that a MyApp's pods get by themselves, which are wishes. The manager runs beside the cluster: its nodes are stopped
-/// by other tests.
+/// By the default constraints of a MyApp's pods, which are preferences. The manager runs outside of the cluster: other tests stop
+/// its nodes.
 #[tokio::test]
 async fn pods_of_a_my_app_spread_over_the_zones() {
     let (_second, _third) = (second().await, third().await);

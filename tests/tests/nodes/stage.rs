@@ -102,7 +102,7 @@ pub(crate) async fn until_ready(node: &str, status: &str, deadline: Duration) {
     .await;
 }
 
-/// Waits until pods may be placed on a node: the taint of one that was away goes after its condition.
+/// Waits until pods may be placed on a node: the taint of one that was down is removed after its condition.
 async fn until_untainted(node: &str) {
     wait_until(&format!("node {node} to have no taints"), NODE_COMES_BACK, || async {
         let there = nodes().await.get(node).await.map_err(|error| error.to_string())?;

@@ -54,7 +54,7 @@ async fn pods_of_all_nodes_reach_each_other() {
             assert_eq!(&answer, node, "{what}");
         }
     }
-    // nginx logs whom it answers: the pods themselves, which no node has translated.
+    // nginx logs its clients: the pods themselves, with addresses that no node has translated.
     let clients: BTreeSet<String> = pods.values().map(|pod| address_of(pod).to_owned()).collect();
     for server in pods.values() {
         let what = format!("{} to have logged all clients", server.name_any());
@@ -110,7 +110,7 @@ async fn pods_of_all_nodes_reach_the_host_and_nothing_beyond() {
         let client = client.name_any();
         let answer = ns.eventually("the host to answer", || asks(&ns, &client, &host, port)).await;
         assert_eq!(answer, "the host", "{client}");
-        // An address that is set aside for documentation.
+        // An address that is reserved for documentation.
         let beyond = in_pod(&ns, &client, "exec 3<>/dev/tcp/192.0.2.1/80").await.expect_err("nothing leads there");
         assert!(beyond.contains("route to host") || beyond.contains("unreachable"), "{beyond}");
     }

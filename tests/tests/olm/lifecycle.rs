@@ -1,11 +1,11 @@
-//! An operator's life: installed when a person approves, upgraded when a person approves, removed, and installed again. What
-//! it looks after runs on through all of that.
+//! An operator's life: installed when an administrator approves, upgraded when an administrator approves, removed, and installed
+//! again. The objects that it manages keep running through all of that.
 
 use std::time::Duration;
 
 use e2e::cluster;
 use e2e::olm::{Approval, Install, Objects, Untouched, get, list, versions};
-use e2e::wait::{PATIENCE, wait_until};
+use e2e::wait::{DEFAULT_TIMEOUT, wait_until};
 use serde_json::json;
 
 use crate::needless::nothing_needless_was_written;
@@ -22,7 +22,7 @@ async fn it_is_installed_upgraded_removed_and_installed_again_while_all_runs_on(
 
     install.subscribe(Approval::Manual, Some(&versions.previous)).await;
     let plan = install.plan_waits(&versions.previous).await;
-    // That nothing comes of a plan that nobody approves takes a while to be seen.
+    // It takes a while to see that a plan without approval has no effect.
     let refused = tokio::time::timeout(LONGER, something_is_installed(&install)).await;
     assert!(refused.is_err(), "the plan did not wait for its approval");
     install.approve(&plan).await;
@@ -48,7 +48,7 @@ async fn it_is_installed_upgraded_removed_and_installed_again_while_all_runs_on(
     install.approve(&plan).await;
     let took = install.succeeds(&versions.current).await;
     println!("{} to {}: Succeeded {took:.1?} after approval", versions.previous, versions.current);
-    wait_until("another manager's pod", PATIENCE, || async {
+    wait_until("another manager's pod", DEFAULT_TIMEOUT, || async {
         let now = install.manager().await;
         if now["metadata"]["uid"] == previous["metadata"]["uid"] { Err("the old one") } else { Ok(()) }
             .map_err(str::to_owned)
@@ -59,7 +59,7 @@ async fn it_is_installed_upgraded_removed_and_installed_again_while_all_runs_on(
     assert_eq!(samples.untouched().await.custom_resources, before.custom_resources);
     nothing_needless_was_written(&install, &samples).await;
     assert_eq!(samples.children().await, children, "an upgrade of the operator changes no child that runs anything");
-    every_object_is_looked_after(&samples, 1).await;
+    every_object_is_reconciled(&samples, 1).await;
     samples.samples_are_ready().await;
     assert_eq!(samples.untouched().await.pods, before.pods, "an upgrade of the operator restarts nothing");
     println!("upgrade: {} pods of operands, 0 restarts, 0 replaced", before.pods.len());
@@ -70,13 +70,16 @@ async fn it_is_installed_upgraded_removed_and_installed_again_while_all_runs_on(
     for crd in ["myapps.example.com", "sampledbs.example.com", "etcdclusters.etcd.database.coreos.com"] {
         assert!(get("customresourcedefinition", "", crd).await.is_some(), "{crd} stays");
     }
-    assert_eq!(samples.untouched().await, before, "what it looked after stays");
+    assert_eq!(samples.untouched().await, before, "what it managed stays");
     all_serve(&samples).await;
 
     install.subscribe(Approval::Automatic, None).await;
     let took = install.succeeds(&versions.current).await;
-    println!("{}: Succeeded {took:.1?} after the Subscription, beside what the one before left", versions.current);
-    every_object_is_looked_after(&samples, 2).await;
+    println!(
+        "{}: Succeeded {took:.1?} after the Subscription, with the objects of the version before",
+        versions.current
+    );
+    every_object_is_reconciled(&samples, 2).await;
     samples.samples_are_ready().await;
     assert_eq!(samples.untouched().await.pods, before.pods, "adopted as it was");
     install.nothing_was_forbidden().await;
@@ -89,7 +92,7 @@ async fn it_is_installed_upgraded_removed_and_installed_again_while_all_runs_on(
 async fn the_cluster_is_held(samples: &Objects, before: &mut Untouched) {
     const CLUSTER: &str = "etcdcluster/example-etcd-cluster";
     let held = json!(["example.com/etcd-volumes"]);
-    wait_until("the finalizer of the EtcdCluster", PATIENCE, || async {
+    wait_until("the finalizer of the EtcdCluster", DEFAULT_TIMEOUT, || async {
         let found = samples.untouched().await.custom_resources[CLUSTER]["finalizers"].clone();
         if found == held { Ok(()) } else { Err(found.to_string()) }
     })
@@ -97,9 +100,9 @@ async fn the_cluster_is_held(samples: &Objects, before: &mut Untouched) {
     before.custom_resources.get_mut(CLUSTER).expect("it is among the samples")["finalizers"] = held;
 }
 
-/// Never comes back unless OLM has gone on.
+/// Never comes back unless OLM has continued.
 async fn something_is_installed(install: &Install) {
-    wait_until("an install that nobody approved", 4 * LONGER, || async {
+    wait_until("an install without approval", 4 * LONGER, || async {
         let csvs = list("clusterserviceversions", &install.namespace).await;
         let managers = Objects::managers(&install.namespace).await;
         if csvs.is_empty() && managers.is_empty() { Err("nothing, as it should be".to_owned()) } else { Ok(()) }
@@ -108,7 +111,7 @@ async fn something_is_installed(install: &Install) {
 }
 
 /// Changes one thing of each object that replaces no pod, and waits until the manager has seen to it.
-async fn every_object_is_looked_after(samples: &Objects, round: u32) {
+async fn every_object_is_reconciled(samples: &Objects, round: u32) {
     let (string, keep) = (format!("round {round}"), 7 + round);
     for (object, patch) in [
         ("sample/sample-resource-1", format!(r#"{{"testString":"{string}"}}"#)),
@@ -119,7 +122,7 @@ async fn every_object_is_looked_after(samples: &Objects, round: u32) {
     ] {
         drop(samples.kubectl(&["patch", object, "--type=merge", "--patch", &patch]).await);
         let (kind, name) = object.split_once('/').expect("kind and name");
-        wait_until(&format!("{object} to be looked at after {patch}"), PATIENCE, || async {
+        wait_until(&format!("{object} to be reconciled after {patch}"), DEFAULT_TIMEOUT, || async {
             let now = get(kind, &samples.namespace, name).await.expect("it is there");
             if now["status"]["observedGeneration"] == now["metadata"]["generation"] {
                 Ok(())
@@ -135,7 +138,7 @@ async fn every_object_is_looked_after(samples: &Objects, round: u32) {
     assert_eq!(budget["spec"]["maxUnavailable"], round);
 }
 
-/// Asks the application, the members of etcd and the database, with nobody looking after them.
+/// Queries the application, the members of etcd and the database, while no manager runs.
 async fn all_serve(samples: &Objects) {
     let first = |selector: &'static str| async move {
         let selector = format!("--selector={selector}");

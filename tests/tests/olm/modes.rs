@@ -1,10 +1,10 @@
-//! The four install modes: what is in watched namespaces is served, with the rights that OLM gives for that mode, and what is
-//! in others is not touched.
+//! The four install modes: objects in watched namespaces are reconciled, with the permissions that OLM grants for that mode, and
+//! objects in others are not touched.
 
 use e2e::cluster;
 use e2e::kubectl::kubectl_within;
 use e2e::olm::{Approval, Install, Objects, PACKAGE, apply_in, condition, get, list, versions};
-use e2e::wait::{PATIENCE, wait_until};
+use e2e::wait::{DEFAULT_TIMEOUT, wait_until};
 use futures::future::join_all;
 use serde_json::Value;
 
@@ -64,17 +64,17 @@ async fn multi_namespace() {
     shows(install, "MultiNamespace", &[first, second], &[home, other]).await;
 }
 
-/// Makes namespaces of these purposes.
+/// Creates namespaces of these purposes.
 async fn spaces<const N: usize>(purposes: [&str; N]) -> [String; N] {
-    let made = join_all(purposes.map(Objects::new)).await.into_iter().map(|made| made.namespace);
-    made.collect::<Vec<_>>().try_into().expect("as many as asked for")
+    let created = join_all(purposes.map(Objects::new)).await.into_iter().map(|created| created.namespace);
+    created.collect::<Vec<_>>().try_into().expect("as many as asked for")
 }
 
 async fn shows(mut install: Install, mode: &str, watched: &[String], others: &[String]) {
     let versions = versions();
     install.subscribe(Approval::Automatic, None).await;
     let took = install.succeeds(&versions.current).await;
-    // What nobody watches comes first: whoever serves the later ones has had the time to serve these.
+    // Namespaces that are not watched come first: a manager that reconciles the later ones has had the time to reconcile these.
     for namespace in others.iter().chain(watched) {
         apply_in(namespace, OF_EACH_KIND).await;
     }
@@ -89,38 +89,38 @@ async fn shows(mut install: Install, mode: &str, watched: &[String], others: &[S
     println!("{mode}: Succeeded after {took:.1?}; served {watched:?}, not {others:?}");
     install.nothing_was_forbidden().await;
 
-    // While a manager is there that heeds finalizers.
+    // While a manager runs that respects finalizers.
     let all = KINDS.map(|(kind, _)| kind).join(",");
     let namespaces: Vec<&str> = watched.iter().chain(others).map(String::as_str).collect();
     join_all(namespaces.iter().map(async |namespace| {
         let delete = ["delete", &all, "--namespace", namespace, "--all"];
-        drop(kubectl_within(PATIENCE, &delete).await.ok());
+        drop(kubectl_within(DEFAULT_TIMEOUT, &delete).await.ok());
     }))
     .await;
     install.remove().await;
     let delete = ["delete", "namespace"];
-    drop(kubectl_within(2 * PATIENCE, &[&delete[..], &namespaces].concat()).await.ok());
+    drop(kubectl_within(2 * DEFAULT_TIMEOUT, &[&delete[..], &namespaces].concat()).await.ok());
 }
 
 async fn is_ready(namespace: &str, kind: &str, name: &str) {
-    wait_until(&format!("{kind}/{name} in {namespace} to be Ready"), 2 * PATIENCE, || async {
-        let object = get(kind, namespace, name).await.expect("it was made");
+    wait_until(&format!("{kind}/{name} in {namespace} to be Ready"), 2 * DEFAULT_TIMEOUT, || async {
+        let object = get(kind, namespace, name).await.expect("it was created");
         if condition(&object, "Ready") == "True" { Ok(()) } else { Err(object["status"].to_string()) }
     })
     .await;
 }
 
-/// Nobody has written to any of them, or made anything for them. (What the install itself consists of may be there.)
+/// Nothing has written to any of them, or created anything for them. (The objects of the install itself may be there.)
 async fn is_untouched(namespace: &str) {
     for (kind, name) in KINDS {
-        let object = get(kind, namespace, name).await.expect("it was made");
+        let object = get(kind, namespace, name).await.expect("it was created");
         assert_eq!(object["status"]["observedGeneration"], -1, "{kind} in {namespace}: {}", object["status"]);
         assert_eq!(object["metadata"]["finalizers"], Value::Null, "{kind} in {namespace}");
     }
     for kind in ["deployments", "statefulsets", "services", "persistentvolumeclaims"] {
-        let made: Vec<String> =
+        let created: Vec<String> =
             list(kind, namespace).await.iter().map(|one| one["metadata"]["name"].to_string()).collect();
-        let made: Vec<&String> = made.iter().filter(|name| !name.contains(PACKAGE)).collect();
-        assert!(made.is_empty(), "{kind} in {namespace}: {made:?}");
+        let created: Vec<&String> = created.iter().filter(|name| !name.contains(PACKAGE)).collect();
+        assert!(created.is_empty(), "{kind} in {namespace}: {created:?}");
     }
 }

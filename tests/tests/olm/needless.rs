@@ -1,5 +1,5 @@
-//! What the operator writes, when it is upgraded, to the children of objects that an earlier version has made: nothing but what
-//! is named here, each with the reason why it is needed. A change that makes another write fails here.
+//! What the operator writes, when it is upgraded, to the children of objects that an earlier version has created: only what is
+//! named here, each with the reason why it is needed. A change that causes another write fails here.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use e2e::olm::{Install, Objects};
 use e2e::wait::wait_until;
 
 /// Writes to children of the version that `PREVIOUS_COMMIT` (scripts/names.env) stands for: resource, part of the name, and why.
-/// An entry goes once that version does the same itself.
+/// Delete an entry once that version does the same itself.
 const NEEDED: &[(&str, &str, &str)] = &[
     (
         "persistentvolumeclaims",
@@ -32,7 +32,7 @@ const NEEDED: &[(&str, &str, &str)] = &[
     ("jobs", "example-database-", "a backup by schedule, and its verification, whenever they are due"),
 ];
 
-/// Custom resources are written by statuses and finalizers, which the tests look at by themselves.
+/// Custom resources are written for status and finalizers, which other tests check.
 const OUR_KINDS: [&str; 5] = ["myapps", "samples", "etcdclusters", "sampledbs", "sampledbsnapshots"];
 
 /// How long nothing may be written until an upgrade counts as over.

@@ -1,11 +1,11 @@
-//! The operator is removed before what it looks after: what finalizers then hold, and each way out of docs/uninstall.md.
+//! The operator is removed before the objects that it manages: what finalizers then hold, and each remedy in docs/uninstall.md.
 
 use std::path::Path;
 
 use e2e::cluster;
 use e2e::kubectl::{kubectl, kubectl_within, run};
 use e2e::olm::{Approval, Install, Objects, apply_in, get, list, versions};
-use e2e::wait::{PATIENCE, wait_until};
+use e2e::wait::{DEFAULT_TIMEOUT, wait_until};
 use serde_json::{Value, json};
 
 /// Of a database, of its snapshot, and of an etcd cluster.
@@ -15,7 +15,7 @@ const HELD: [(&str, &str, &str); 3] = [
     ("sampledbsnapshot", "example-database-by-hand", "example.com/snapshot-files"),
 ];
 
-/// A database that is not deleted, beside one that is.
+/// A database that is not deleted, next to one that is.
 const LIVE: &str = r#"
 apiVersion: example.com/v1alpha1
 kind: SampleDB
@@ -53,7 +53,7 @@ async fn what_finalizers_hold_goes_by_installing_it_again_or_by_hand() {
     install.subscribe(Approval::Automatic, None).await;
     install.succeeds(&versions.current).await;
     for (kind, name, _) in HELD {
-        gone(namespace, kind, name).await;
+        until_deleted(namespace, kind, name).await;
     }
     let last = list("sampledbsnapshots", namespace).await;
     assert!(
@@ -61,20 +61,20 @@ async fn what_finalizers_hold_goes_by_installing_it_again_or_by_hand() {
         "the database was saved once more: {last:?}"
     );
 
-    // The way without an operator: data and Secrets stay, for a person to delete. The volumes of etcd stayed as well, and
-    // are taken over where a person says so.
+    // The remedy without an operator: data and Secrets stay, for an administrator to delete. The volumes of etcd stayed, too, and
+    // are taken over if an administrator says so.
     samples.apply_samples().await;
     apply_in(namespace, LIVE).await;
     let adopt = format!("example.com/adopt={}", etcd["metadata"]["uid"].as_str().expect("the API server gives it"));
     drop(samples.kubectl(&["annotate", "etcdcluster/example-etcd-cluster", &adopt]).await);
     samples.samples_are_ready().await;
     let wait = ["wait", "--namespace", namespace, "--for=condition=Ready", "sampledb/live"];
-    drop(kubectl_within(2 * PATIENCE, &wait).await.ok());
+    drop(kubectl_within(2 * DEFAULT_TIMEOUT, &wait).await.ok());
     install.remove().await;
     drop(samples.kubectl(&["delete", "sampledb/example-database", "--wait=false"]).await);
     drop(samples.kubectl(&["delete", "pvc/data-live-0", "--wait=false"]).await);
     release(namespace).await;
-    gone(namespace, "sampledb", "example-database").await;
+    until_deleted(namespace, "sampledb", "example-database").await;
     let data = get("pvc", namespace, "data-live-0").await.expect("a database that is not deleted keeps its data");
     let finalizers = data["metadata"]["finalizers"].to_string();
     assert!(finalizers.contains("example.com/unsaved-data"), "{data}");
@@ -87,10 +87,10 @@ async fn what_finalizers_hold_goes_by_installing_it_again_or_by_hand() {
         assert!(secrets.iter().any(|one| one == secret), "{secret} stays: {secrets:?}");
     }
 
-    // Snapshots outlive their database, and hold the namespace, as does the claim of data that nobody has saved.
+    // Snapshots outlive their database, and hold the namespace, as does the PVC of data that is not saved.
     drop(kubectl(&["delete", "namespace", namespace, "--wait=false"]).await.ok());
-    wait_until("the namespace to say what holds it", PATIENCE, || async {
-        let namespace = get("namespace", "", namespace).await.ok_or("it is gone")?;
+    wait_until("the namespace to say what holds it", DEFAULT_TIMEOUT, || async {
+        let namespace = get("namespace", "", namespace).await.ok_or("it is deleted")?;
         let says = namespace["status"]["conditions"].to_string();
         let all = ["final-snapshot", "snapshot-files", "unsaved-data", "etcd-volumes"];
         let all = all.map(|held| format!("example.com/{held}"));
@@ -99,7 +99,7 @@ async fn what_finalizers_hold_goes_by_installing_it_again_or_by_hand() {
     })
     .await;
     release(namespace).await;
-    gone("", "namespace", namespace).await;
+    until_deleted("", "namespace", namespace).await;
 }
 
 /// The block of docs/uninstall.md for all that waits in a namespace.
@@ -111,17 +111,17 @@ async fn release(namespace: &str) {
     drop(run("", "bash", &["-c", &block.replace("NAMESPACE", namespace)]).await.ok());
 }
 
-/// Deletes everything of ours, and waits for none of it; then until nothing is left but what is held.
+/// Deletes all of this project's objects without waiting; then waits until only held ones are left.
 async fn delete_all(samples: &Objects) {
     let kinds = "myapps,samples,etcdclusters,sampledbs,sampledbsnapshots";
     drop(samples.kubectl(&["delete", kinds, "--all", "--wait=false"]).await);
     for (kind, name) in [("myapp", "sample-app"), ("sample", "sample-resource-1")] {
-        gone(&samples.namespace, kind, name).await;
+        until_deleted(&samples.namespace, kind, name).await;
     }
 }
 
-async fn gone(namespace: &str, kind: &str, name: &str) {
-    wait_until(&format!("{kind}/{name} to be gone"), 2 * PATIENCE, || async {
+async fn until_deleted(namespace: &str, kind: &str, name: &str) {
+    wait_until(&format!("{kind}/{name} to be deleted"), 2 * DEFAULT_TIMEOUT, || async {
         match get(kind, namespace, name).await {
             None => Ok(()),
             Some(object) => Err(object.to_string()),
@@ -134,10 +134,10 @@ async fn gone(namespace: &str, kind: &str, name: &str) {
 async fn held_by_finalizers(samples: &Objects) -> Vec<String> {
     let mut held = Vec::new();
     for kind in ["myapp", "sample", "etcdcluster", "sampledb", "sampledbsnapshot"] {
-        let going = list(kind, &samples.namespace).await.into_iter().filter(|one| {
+        let terminating = list(kind, &samples.namespace).await.into_iter().filter(|one| {
             one["metadata"]["deletionTimestamp"] != Value::Null && one["metadata"]["finalizers"] != Value::Null
         });
-        held.extend(names(&going.collect::<Vec<_>>()).iter().map(|name| format!("{kind}/{name}")));
+        held.extend(names(&terminating.collect::<Vec<_>>()).iter().map(|name| format!("{kind}/{name}")));
     }
     held
 }

@@ -9,7 +9,7 @@ use e2e::timing::Timing;
 
 /// From the Subscription to the CSV's Succeeded.
 const BAR: Bar = Bar::work(Duration::from_secs(15));
-/// Whatever else the machine does makes it longer, and nothing shorter: so one of these is enough.
+/// Other work on the machine lengthens a run, and nothing shortens one: so one of these is enough.
 const TRIES: usize = 4;
 
 #[tokio::test]

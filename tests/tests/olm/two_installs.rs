@@ -1,4 +1,4 @@
-//! OLM installs where an install by kustomize is at work: it stands back and says so, and takes over when the other is gone.
+//! OLM installs next to an install by kustomize: it yields and says so, and takes over when the other one is removed.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -6,7 +6,7 @@ use std::time::Instant;
 use e2e::cluster::{self, SYSTEM};
 use e2e::kubectl::{kubectl, kubectl_within, run};
 use e2e::olm::{Approval, Install, Objects, apply_in, get, versions};
-use e2e::wait::{PATIENCE, wait_until};
+use e2e::wait::{DEFAULT_TIMEOUT, wait_until};
 use serde_json::Value;
 
 const OBJECTS: &str = r#"
@@ -30,7 +30,7 @@ testString: kept
 "#;
 
 #[tokio::test]
-async fn the_later_one_stands_back_and_takes_over_when_the_other_is_gone() {
+async fn the_later_one_yields_and_takes_over_when_the_other_is_removed() {
     let _alone = cluster::alone().await;
     let versions = versions();
     let mut install = Install::for_all_namespaces().await;
@@ -39,13 +39,13 @@ async fn the_later_one_stands_back_and_takes_over_when_the_other_is_gone() {
     let objects = Objects::new("two").await;
     apply_in(&objects.namespace, OBJECTS).await;
     let wait = ["wait", "--namespace", &objects.namespace, "--for=condition=Ready", "myapp/web", "sample/text"];
-    drop(kubectl_within(PATIENCE, &wait).await.ok());
+    drop(kubectl_within(DEFAULT_TIMEOUT, &wait).await.ok());
     let pods = objects.untouched().await.pods;
 
     install.subscribe(Approval::Automatic, None).await;
     install.succeeds(&versions.current).await;
     for (kind, name) in [("myapp", "web"), ("sample", "text")] {
-        let conflict = wait_until(&format!("{kind}/{name} to tell of the conflict"), PATIENCE, || async {
+        let conflict = wait_until(&format!("{kind}/{name} to report the conflict"), DEFAULT_TIMEOUT, || async {
             let object = get(kind, &objects.namespace, name).await.expect("it is there");
             conflict(&object).cloned().ok_or_else(|| object["status"].to_string())
         })
@@ -60,8 +60,8 @@ async fn the_later_one_stands_back_and_takes_over_when_the_other_is_gone() {
     assert_eq!(managed_by(&objects).await, "multi-operator-system/multi-operator");
 
     kustomized.remove().await;
-    let gone = Instant::now();
-    wait_until("the conflict to be over", PATIENCE, || async {
+    let deleted = Instant::now();
+    wait_until("the conflict to be over", DEFAULT_TIMEOUT, || async {
         for (kind, name) in [("myapp", "web"), ("sample", "text")] {
             let object = get(kind, &objects.namespace, name).await.expect("it is there");
             if conflict(&object).is_some() || object["status"]["managedBy"] != "operators/multi-operator" {
@@ -71,7 +71,7 @@ async fn the_later_one_stands_back_and_takes_over_when_the_other_is_gone() {
         Ok(())
     })
     .await;
-    println!("taken over {:.1?} after the other install was gone", gone.elapsed());
+    println!("taken over {:.1?} after the other install was removed", deleted.elapsed());
     let namespace = get("namespace", "", SYSTEM).await.expect("the other install's namespace stays");
     assert_eq!(namespace["metadata"]["deletionTimestamp"], Value::Null, "and is not being deleted");
     let kept = get("sample", SYSTEM, "kept").await.expect("what is in it stays");
@@ -82,7 +82,7 @@ async fn the_later_one_stands_back_and_takes_over_when_the_other_is_gone() {
     assert_eq!(objects.untouched().await.pods, pods, "the pods noticed nothing");
     install.nothing_was_forbidden().await;
     objects.remove().await;
-    drop(kubectl_within(2 * PATIENCE, &["delete", "namespace", SYSTEM]).await.ok());
+    drop(kubectl_within(2 * DEFAULT_TIMEOUT, &["delete", "namespace", SYSTEM]).await.ok());
     install.remove().await;
 }
 
@@ -98,7 +98,7 @@ async fn managed_by(objects: &Objects) -> String {
 async fn string_is_kept(objects: &Objects, string: &str) {
     let patch = format!(r#"{{"testString":"{string}"}}"#);
     drop(objects.kubectl(&["patch", "sample/text", "--type=merge", "--patch", &patch]).await);
-    wait_until("the ConfigMap to follow", PATIENCE, || async {
+    wait_until("the ConfigMap to follow", DEFAULT_TIMEOUT, || async {
         let map = get("configmap", &objects.namespace, "text").await.unwrap_or_default();
         if map["data"]["testString"] == string { Ok(()) } else { Err(map["data"].to_string()) }
     })
@@ -116,11 +116,13 @@ fn overlay(path: &str) -> PathBuf {
 
 impl Kustomized {
     async fn new() -> Self {
-        let folder = overlay("overlays/dev");
-        let folder = folder.to_str().expect("the path is text");
-        drop(kubectl(&["apply", "--server-side", "--force-conflicts", "--kustomize", folder]).await.ok());
+        let directory = overlay("overlays/dev");
+        let directory = directory.to_str().expect("the path is text");
+        drop(kubectl(&["apply", "--server-side", "--force-conflicts", "--kustomize", directory]).await.ok());
         let status = ["rollout", "status", "deployment/multi-operator-manager"];
-        drop(kubectl_within(PATIENCE, &[&status[..], &["--namespace=multi-operator-system"]].concat()).await.ok());
+        drop(
+            kubectl_within(DEFAULT_TIMEOUT, &[&status[..], &["--namespace=multi-operator-system"]].concat()).await.ok(),
+        );
         Self { removed: false }
     }
 

@@ -1,5 +1,5 @@
-//! Crash points: a manager is killed right after each of its writes, before it hears of it, and the next one finishes
-//! the work, whatever it finds.
+//! Crash points: a manager is killed right after each of its writes, before it gets the answer, and the next one finishes the
+//! work, whatever it finds.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use kube::api::ListParams;
 use serde_json::json;
 use tokio::time::sleep;
 
-use super::stage::{Failure, SOON, Stage, ensure, eventually, writes};
+use super::stage::{DEFAULT_TIMEOUT, Failure, Stage, ensure, eventually, writes};
 
 /// The writes of a MyApp with a Service and a disruption budget: three children and the first status.
 const WRITES: usize = 4;
@@ -23,7 +23,7 @@ pub async fn a_manager_killed_after_any_write_leaves_nothing_that_the_next_canno
     stage: Stage,
 ) -> Result<(), Failure> {
     let install = stage.install().await?;
-    // Nobody else is there, and 15 s for each crash would be spent on nothing.
+    // No other manager runs, and 15 s for each crash would be wasted.
     let launch = Launch::default().env("NO_LEADER_ELECTION", "true");
     for survived in 0..WRITES {
         let name = format!("web-{survived}");
@@ -35,20 +35,20 @@ pub async fn a_manager_killed_after_any_write_leaves_nothing_that_the_next_canno
         let last = doomed.rule(Rule::new(of_it, Fault::AppliedThenHold).skip(survived));
         let mut manager = launch.clone().through(&doomed).start(&install)?;
         stage.app(&name).await?;
-        last.reaches(1, SOON).await?;
+        last.reaches(1, DEFAULT_TIMEOUT).await?;
         manager.kill().await?;
         let arrived = writes(&doomed.journal()).len();
         ensure(arrived == survived + 1, || format!("killed after write {arrived}, not {}", survived + 1))?;
         let _manager = launch.clone().through(&next).start(&install)?;
-        stage.app_ready(&name, SOON).await?;
+        stage.app_ready(&name, DEFAULT_TIMEOUT).await?;
         sleep(Duration::from_secs(1)).await;
         let finishing = writes(&next.journal());
         // It may repeat what it cannot have seen, and nothing more. Its Deployment gets its first status meanwhile.
         let bound = WRITES + 2 - survived;
         ensure(finishing.len() <= bound, || format!("after {} writes, these:\n{}", survived + 1, lines(&finishing)))?;
     }
-    // The ReplicaSets are made by the cluster, in its own time; a second one would be a second template.
-    eventually("one child of each kind for each MyApp", SOON, || async {
+    // The cluster creates the ReplicaSets, in its own time; a second one would mean a second template.
+    eventually("one child of each kind for each MyApp", DEFAULT_TIMEOUT, || async {
         let (replica_sets, of_any) = (stage.api::<ReplicaSet>(), ListParams::default());
         let replica_sets = replica_sets.list(&of_any).await.map_err(|error| error.to_string())?.items.len();
         let counts = [
@@ -57,20 +57,22 @@ pub async fn a_manager_killed_after_any_write_leaves_nothing_that_the_next_canno
             stage.children::<PodDisruptionBudget>().await.map_err(|error| error.to_string())?,
             replica_sets,
         ];
-        let told = format!("Deployments, Services, budgets, ReplicaSets: {counts:?}");
-        if counts == [WRITES; 4] { Ok(()) } else { Err(told) }
+        let reported = format!("Deployments, Services, budgets, ReplicaSets: {counts:?}");
+        if counts == [WRITES; 4] { Ok(()) } else { Err(reported) }
     })
     .await?;
 
-    // The way back: what is no longer asked for is deleted, and that survives a crash too.
+    // The reverse: children that the spec does not need any more are deleted, and that survives a crash too.
     let doomed = stage.proxy(&install).await?;
     let deletion = doomed.rule(Rule::new(|call| call.verb == "delete", Fault::AppliedThenHold));
     let mut manager = launch.clone().through(&doomed).start(&install)?;
     stage.merge::<MyApp>("web-0", json!({ "spec": { "port": null, "disruptionBudget": null } })).await?;
-    deletion.reaches(1, SOON).await?;
+    deletion.reaches(1, DEFAULT_TIMEOUT).await?;
     manager.kill().await?;
     let _manager = launch.start(&install)?;
-    stage.until::<Service, _>("web-0", "gone", SOON, |seen| seen.is_none().then_some(())).await?;
-    stage.until::<PodDisruptionBudget, _>("web-0", "gone", SOON, |seen| seen.is_none().then_some(())).await?;
-    stage.app_ready("web-0", SOON).await
+    stage.until::<Service, _>("web-0", "deleted", DEFAULT_TIMEOUT, |seen| seen.is_none().then_some(())).await?;
+    stage
+        .until::<PodDisruptionBudget, _>("web-0", "deleted", DEFAULT_TIMEOUT, |seen| seen.is_none().then_some(()))
+        .await?;
+    stage.app_ready("web-0", DEFAULT_TIMEOUT).await
 }

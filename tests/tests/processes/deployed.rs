@@ -1,4 +1,4 @@
-//! The manager that is deployed in the cluster makes way for those of these tests, and comes back afterwards.
+//! The manager that is deployed in the cluster is scaled to 0 for these tests, and back afterward.
 
 use std::time::Duration;
 
@@ -49,7 +49,7 @@ pub async fn make_way() -> Result<Before, Failure> {
     Ok(Before { scaled, audit: Audit::from_now("system:serviceaccount:processes-") })
 }
 
-/// Gives the deployed managers back, and clears away what was made outside of namespaces.
+/// Scales the deployed managers back up, and deletes what was created outside of namespaces.
 pub async fn make_good(before: &Before) -> Result<(), Failure> {
     let client = client().await?;
     for (namespace, name, replicas) in &before.scaled {

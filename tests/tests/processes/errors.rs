@@ -1,4 +1,4 @@
-//! Errors of the API server: those that pass are got over, those that stay are told and cost little.
+//! Errors of the API server: transient ones are survived, permanent ones are reported and cost little.
 
 use std::time::{Duration, Instant};
 
@@ -10,14 +10,14 @@ use k8s_openapi::api::core::v1::{ConfigMap, Service};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use tokio::time::sleep;
 
-use super::stage::{Failure, SOON, Stage, ensure};
+use super::stage::{DEFAULT_TIMEOUT, Failure, Stage, ensure};
 
 /// Requests a minute for one object that cannot be helped.
 const BAR: usize = 20;
 
 fn of_objects(calls: &[Call]) -> Vec<Call> {
-    let ours = |call: &&Call| !call.is_lease() && !call.is_watch() && call.verb != "list" && call.resource != "events";
-    calls.iter().filter(ours).cloned().collect()
+    let owned = |call: &&Call| !call.is_lease() && !call.is_watch() && call.verb != "list" && call.resource != "events";
+    calls.iter().filter(owned).cloned().collect()
 }
 
 pub async fn passing_errors_are_got_over_in_few_requests(stage: Stage) -> Result<(), Failure> {
@@ -38,7 +38,7 @@ pub async fn passing_errors_are_got_over_in_few_requests(stage: Stage) -> Result
         let name = format!("web-{what}");
         stage.app(&name).await?;
         stage.sample(&name, what).await?;
-        rule.reaches(5, SOON).await?;
+        rule.reaches(5, DEFAULT_TIMEOUT).await?;
         stage.app_ready(&name, Duration::from_secs(30)).await?;
         stage.sample_kept(&name, what, Duration::from_secs(30)).await?;
         sleep(Duration::from_secs(1)).await;
@@ -46,8 +46,8 @@ pub async fn passing_errors_are_got_over_in_few_requests(stage: Stage) -> Result
         count += 1;
         let calls = of_objects(&proxy.since(begun.0));
         println!("errors: {what} five times: {} requests for two objects in {:.1?}", calls.len(), begun.1.elapsed());
-        // 6 without errors: a write for each of four children, two statuses. A failed pass is begun again, and what was made
-        // before the error is looked at, and applied.
+        // 6 without errors: a write for each of four children, two statuses. A failed reconcile is repeated, and the manager
+        // reads what it created before the error, and applies it.
         ensure(calls.len() <= 40, || format!("{what}: {} requests:\n{}", calls.len(), lines(&calls)))?;
     }
     let counts = [
@@ -72,11 +72,11 @@ pub async fn a_refused_child_costs_few_requests(stage: Stage) -> Result<(), Fail
     stage.app("forbidden").await?;
     stage.app("invalid").await?;
     stage.app("fine").await?;
-    stage.app_ready("fine", SOON).await?;
+    stage.app_ready("fine", DEFAULT_TIMEOUT).await?;
     for (name, expected) in [("forbidden", "Forbidden"), ("invalid", "Rejected")] {
-        let (reason, message) = stage.condition::<MyApp>(name, "Stalled", SOON).await?;
-        let told = reason == expected && message.contains("by the test's proxy");
-        ensure(told, || format!("{name} says {reason}: {message}"))?;
+        let (reason, message) = stage.condition::<MyApp>(name, "Stalled", DEFAULT_TIMEOUT).await?;
+        let reported = reason == expected && message.contains("by the test's proxy");
+        ensure(reported, || format!("{name} says {reason}: {message}"))?;
     }
     let all = |name: &str, from: usize| -> Vec<Call> {
         of_objects(&proxy.since(from)).into_iter().filter(|call| call.name == name).collect()
@@ -100,7 +100,7 @@ pub async fn a_refused_child_costs_few_requests(stage: Stage) -> Result<(), Fail
     let spec = serde_json::json!({ "spec": { "port": 81 } });
     for name in ["forbidden", "invalid"] {
         stage.merge::<MyApp>(name, spec.clone()).await?;
-        stage.app_ready(name, SOON).await?;
+        stage.app_ready(name, DEFAULT_TIMEOUT).await?;
     }
     Ok(())
 }

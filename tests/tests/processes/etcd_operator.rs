@@ -16,10 +16,10 @@ use kube::api::{ListParams, LogParams};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use super::stage::{Failure, SOON, Stage, ensure, eventually};
+use super::stage::{DEFAULT_TIMEOUT, Failure, Stage, ensure, eventually};
 
-/// example/deployment.yaml of coreos/etcd-operator. Changed: the image and the service account, and what `apps/v1` asks
-/// for, which are the version and the selector.
+/// example/deployment.yaml of coreos/etcd-operator. Changed: the image and the service account, and what `apps/v1` requires,
+/// which are the version and the selector.
 const DEPLOYMENT: &str = "
 apiVersion: apps/v1
 kind: Deployment
@@ -54,11 +54,11 @@ spec:
               fieldPath: metadata.name
 ";
 
-/// What the old example is called, and asks for.
+/// Name and spec of the old example.
 const NAME: &str = "example-etcd-cluster";
 const IMAGE: &str = "quay.io/coreos/etcd:v3.2.13";
 
-/// A pod is scheduled and started beside the other tests.
+/// A pod is scheduled and started while other tests run.
 const STARTED: Duration = Duration::from_secs(60);
 /// The kubelet gives up on a pull only when the network does.
 const PULLED: Duration = Duration::from_secs(240);
@@ -67,12 +67,12 @@ const A_WHILE: Duration = Duration::from_secs(3);
 
 /// One after the other, since a cluster-wide operator takes every annotated EtcdCluster that is there.
 pub async fn old_manifests_work_and_each_scope_has_its_own(stage: Stage) -> Result<(), Failure> {
-    single_namespaces(&stage.beside("auto").await?).await?;
+    single_namespaces(&stage.another("auto").await?).await?;
     old_manifests(&stage).await?;
-    cluster_wide(&stage, &stage.beside("wide").await?).await
+    cluster_wide(&stage, &stage.another("wide").await?).await
 }
 
-/// The manager itself: who watches single namespaces leaves what is annotated alone, unless told otherwise.
+/// The manager itself: one that watches single namespaces leaves annotated clusters alone, unless a flag says otherwise.
 async fn single_namespaces(stage: &Stage) -> Result<(), Failure> {
     let install = stage.install().await?;
     let lease = format!("{}/manager", stage.name);
@@ -82,16 +82,18 @@ async fn single_namespaces(stage: &Stage) -> Result<(), Failure> {
     until_managed(stage, "plain", &lease).await?;
     untouched(stage, "annotated").await?;
     manager.signal("TERM").await?;
-    manager.ends(SOON).await?;
+    manager.ends(DEFAULT_TIMEOUT).await?;
 
     let mut manager = Launch::default().flag("--etcd-scope=clusterwide").start(&install)?;
     until_managed(stage, "annotated", &lease).await?;
     paused(stage, "later", false).await?;
     untouched(stage, "later").await?;
     stage.delete::<EtcdCluster>("annotated").await?;
-    stage.until::<EtcdCluster, _>("annotated", "gone", SOON, |cluster| cluster.is_none().then_some(())).await?;
+    stage
+        .until::<EtcdCluster, _>("annotated", "deleted", DEFAULT_TIMEOUT, |cluster| cluster.is_none().then_some(()))
+        .await?;
     manager.signal("TERM").await?;
-    manager.ends(SOON).await?;
+    manager.ends(DEFAULT_TIMEOUT).await?;
     Ok(())
 }
 
@@ -102,7 +104,7 @@ async fn old_manifests(stage: &Stage) -> Result<(), Failure> {
     let pod = runs(stage).await?;
     answers(stage, &pod).await?;
     let log = stage.api::<Pod>().logs(&pod, &LogParams::default()).await?;
-    ensure(!log.contains("cannot be told"), || format!("it does not know its own image: {log}"))?;
+    ensure(!log.contains("own pod is unknown"), || format!("it does not know its own image: {log}"))?;
 
     paused(stage, "annotated", true).await?;
     stage.app("web").await?;
@@ -116,7 +118,7 @@ async fn old_manifests(stage: &Stage) -> Result<(), Failure> {
     grows_and_shrinks(stage).await
 }
 
-/// The rights of single namespaces are enough for members that run, too.
+/// The permissions for single namespaces are enough for members that run, too.
 async fn grows_and_shrinks(stage: &Stage) -> Result<(), Failure> {
     for size in [1, 2, 1] {
         let cluster = json!({ "apiVersion": "etcd.database.coreos.com/v1beta2", "kind": "EtcdCluster",
@@ -167,7 +169,7 @@ async fn runs(stage: &Stage) -> Result<String, Failure> {
     let pods = stage.api::<Pod>().list(&ListParams::default().labels("name=etcd-operator")).await?;
     let pod = pods.items.into_iter().find(serves).and_then(|pod| pod.metadata.name).ok_or("no pod of it serves")?;
     stage
-        .until::<Lease, _>("etcd-operator", "held by the pod", SOON, |lease| {
+        .until::<Lease, _>("etcd-operator", "held by the pod", DEFAULT_TIMEOUT, |lease| {
             let holder = lease?.spec.as_ref()?.holder_identity.as_deref()?;
             holder.starts_with(&format!("{pod}_")).then_some(())
         })
@@ -180,7 +182,7 @@ async fn answers(stage: &Stage, pod: &str) -> Result<(), Failure> {
     for (path, expected) in [("readyz", "ok"), ("metrics", "\nleader_election_master_status{name=\"etcd-operator\"} 1")]
     {
         let url = format!("/api/v1/namespaces/{}/pods/{pod}:8080/proxy/{path}", stage.name);
-        eventually(&format!("an answer at /{path}"), SOON, || async {
+        eventually(&format!("an answer at /{path}"), DEFAULT_TIMEOUT, || async {
             let request = http::Request::get(&url).body(Vec::new()).map_err(|error| error.to_string())?;
             let text = stage.client.request_text(request).await.map_err(|error| error.to_string())?;
             if text.contains(expected) { Ok(()) } else { Err(text) }
@@ -193,7 +195,7 @@ async fn answers(stage: &Stage, pod: &str) -> Result<(), Failure> {
 async fn asks_for_the_image(stage: &Stage) -> Result<(), Failure> {
     let members = ListParams::default().labels(&format!("app=etcd,etcd_cluster={NAME}"));
     let pods = stage.api::<Pod>();
-    eventually(&format!("a pod that asks for {IMAGE}"), SOON, || async {
+    eventually(&format!("a pod that asks for {IMAGE}"), DEFAULT_TIMEOUT, || async {
         let pods = pods.list(&members).await.map_err(|error| error.to_string())?;
         let containers = pods.items.iter().filter_map(|pod| pod.spec.as_ref()).flat_map(|spec| &spec.containers);
         let images: Vec<&str> = containers.filter_map(|container| container.image.as_deref()).collect();
@@ -207,17 +209,17 @@ async fn says_what_became_of_the_image(stage: &Stage) -> Result<(), Failure> {
     let said = stage
         .until::<EtcdCluster, _>(NAME, "a word about its image", PULLED, |cluster| {
             let contract = &cluster?.status.as_ref()?.contract;
-            let trouble = |message: &str| message.contains(IMAGE) && message.contains("cannot be pulled");
-            let told = contract.conditions.iter().find(|condition| trouble(&condition.message));
-            let told = told.map(|condition| format!("{}: {}", condition.type_, condition.message));
-            told.or_else(|| contract.is_true("Ready").then(|| "it could be pulled, and runs".to_owned()))
+            let names_image = |message: &str| message.contains(IMAGE) && message.contains("cannot be pulled");
+            let reported = contract.conditions.iter().find(|condition| names_image(&condition.message));
+            let reported = reported.map(|condition| format!("{}: {}", condition.type_, condition.message));
+            reported.or_else(|| contract.is_true("Ready").then(|| "it could be pulled, and runs".to_owned()))
         })
         .await?;
     println!("etcd-operator: {said}");
     Ok(())
 }
 
-/// Applies an EtcdCluster of which nothing is made, annotated for cluster-wide operators or not.
+/// Applies an EtcdCluster of which nothing is created, annotated for cluster-wide operators or not.
 async fn paused(stage: &Stage, name: &str, annotated: bool) -> Result<(), Failure> {
     let mut metadata = json!({ "name": name });
     if annotated {
@@ -231,7 +233,7 @@ async fn paused(stage: &Stage, name: &str, annotated: bool) -> Result<(), Failur
 
 async fn until_managed(stage: &Stage, name: &str, lease: &str) -> Result<(), Failure> {
     stage
-        .until::<EtcdCluster, _>(name, &format!("managed by {lease}"), SOON, |cluster| {
+        .until::<EtcdCluster, _>(name, &format!("managed by {lease}"), DEFAULT_TIMEOUT, |cluster| {
             (cluster?.status.as_ref()?.contract.managed_by.as_deref() == Some(lease)).then_some(())
         })
         .await

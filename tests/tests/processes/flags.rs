@@ -1,17 +1,17 @@
-//! Flags: what makes no sense ends with a sentence, what is asked for is what runs.
+//! Flags: invalid ones end the manager with a message, valid ones take effect.
 
 use std::time::Duration;
 
 use e2e::process::{Launch, output};
 use tokio::time::sleep;
 
-use super::stage::{Failure, SOON, Stage, ensure};
+use super::stage::{DEFAULT_TIMEOUT, Failure, Stage, ensure};
 
-pub async fn what_makes_no_sense_ends_with_a_sentence(stage: Stage) -> Result<(), Failure> {
+pub async fn invalid_flags_end_the_manager_with_a_message(stage: Stage) -> Result<(), Failure> {
     let cases: [(&[&str], &str); 11] = [
-        (&["--watch-namespaces", "Not_A_Namespace"], "is no namespace"),
-        (&["--lease-namespace", "a/b"], "is no namespace"),
-        (&["--lease-name", "UPPER"], "a name is made of a-z"),
+        (&["--watch-namespaces", "Not_A_Namespace"], "is not a valid namespace"),
+        (&["--lease-namespace", "a/b"], "is not a valid namespace"),
+        (&["--lease-name", "UPPER"], "the name is invalid: use at most 253 of a-z"),
         (&["--concurrency", "0"], "from 1 to 256"),
         (&["--reconcile-timeout", "soon"], "from 1 to 3600"),
         (&["--metrics-bind-address", "here"], "IP:PORT"),
@@ -37,22 +37,23 @@ pub async fn what_makes_no_sense_ends_with_a_sentence(stage: Stage) -> Result<()
 
     let install = stage.install().await?;
     let mut manager = Launch::default().flag("--controllers=sample,samples").start(&install)?;
-    let (status, _) = manager.ends(SOON).await?;
+    let (status, _) = manager.ends(DEFAULT_TIMEOUT).await?;
     let log = manager.log();
-    let told =
-        log.contains("there is no controller \"samples\": known are my-app, sample, sample-db, sample-db-snapshot, etcd-cluster, and * for all");
-    ensure(status.code() == Some(1) && told, || format!("{status}: {log}"))?;
+    let reported = log.contains(
+        "unknown controller \"samples\"; use my-app, sample, sample-db, sample-db-snapshot, etcd-cluster, or * for all",
+    );
+    ensure(status.code() == Some(1) && reported, || format!("{status}: {log}"))?;
 
     let taken = std::net::TcpListener::bind("127.0.0.1:0")?;
     let address = taken.local_addr()?.to_string();
     let mut manager = Launch::default().env("METRICS_BIND_ADDRESS", &address).start(&install)?;
-    let (status, _) = manager.ends(SOON).await?;
+    let (status, _) = manager.ends(DEFAULT_TIMEOUT).await?;
     let log = manager.log();
-    let told = log.contains(&format!("cannot listen at {address}")) && log.contains("choose another address");
-    ensure(status.code() == Some(1) && told, || format!("{status}: {log}"))
+    let reported = log.contains(&format!("cannot listen at {address}")) && log.contains("choose another address");
+    ensure(status.code() == Some(1) && reported, || format!("{status}: {log}"))
 }
 
-pub async fn help_names_the_environment_twin_of_every_flag(_: Stage) -> Result<(), Failure> {
+pub async fn help_names_the_environment_variable_of_every_flag(_: Stage) -> Result<(), Failure> {
     let (code, help, _) = output(&["--help"], &[]).await?;
     ensure(code == Some(0), || format!("--help ended with {code:?}"))?;
     // Those that begin with a short form are --help and --version.
@@ -72,10 +73,10 @@ pub async fn one_controller_watches_its_own_kinds_only(stage: Stage) -> Result<(
     let install = stage.install().await?;
     let proxy = stage.proxy(&install).await?;
     let mut manager = Launch::default().through(&proxy).flag("--controllers=sample").start(&install)?;
-    manager.leads(SOON).await?;
+    manager.leads(DEFAULT_TIMEOUT).await?;
     stage.app("web").await?;
     stage.sample("kept", "kept").await?;
-    stage.sample_kept("kept", "kept", SOON).await?;
+    stage.sample_kept("kept", "kept", DEFAULT_TIMEOUT).await?;
     sleep(Duration::from_secs(1)).await;
     let asked = proxy.journal();
     let mut kinds: Vec<&str> =

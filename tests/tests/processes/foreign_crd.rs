@@ -1,6 +1,6 @@
-//! Other CRDs of the same names are applied over ours: people can see what is missing, the work goes on as far as it can, nothing is
-//! written for an object of which a part was cut out, and what could not be said is said once ours are back. CRDs are the whole
-//! cluster's, so no other test runs meanwhile.
+//! Other CRDs of the same names are applied over this project's: the manager reports what is missing, and continues as far as it
+//! can; it writes nothing for an object of which a part was cut out; and once the own CRDs are back, it reports what it could not
+//! report before. CRDs belong to the cluster, so no other test runs meanwhile.
 
 use std::time::{Duration, Instant};
 
@@ -18,61 +18,61 @@ use kube::Api;
 use kube::api::{ListParams, PostParams};
 use serde_json::{Value, json};
 
-use super::stage::{Failure, SOON, Stage, ensure, eventually};
+use super::stage::{DEFAULT_TIMEOUT, Failure, Stage, ensure, eventually};
 
 const NAME: &str = "samples.example.com";
 /// Whose fields are cut.
 const CUT: &str = "myapps.example.com";
 /// The Pod that the manager takes for its own. It is never run.
 const OWN: &str = "own";
-/// In which a CRD is looked at after it has changed: the pause since the last look, and what comes after it.
-const LOOKED: Duration = Duration::from_secs(40);
+/// In which the manager checks a CRD after it has changed: the interval of its checks, and what comes after it.
+const CRD_CHECK_TIMEOUT: Duration = Duration::from_secs(40);
 
-pub async fn it_is_told_and_the_work_goes_on_until_ours_is_back(stage: Stage) -> Result<(), Failure> {
-    let ours = definitions(&stage).get(NAME).await?.spec;
+pub async fn it_is_reported_and_reconciles_continue_until_the_own_crd_is_back(stage: Stage) -> Result<(), Failure> {
+    let owned = definitions(&stage).get(NAME).await?.spec;
     let whole = definitions(&stage).get(CUT).await?.spec;
-    let seen = seen(&stage, &ours, &whole).await;
-    // Whatever was seen, other tests need ours.
-    replace(&stage, NAME, &ours).await?;
+    let seen = seen(&stage, &owned, &whole).await;
+    // Whatever the outcome, other tests need the own CRDs.
+    replace(&stage, NAME, &owned).await?;
     replace(&stage, CUT, &whole).await?;
     seen
 }
 
 async fn seen(
     stage: &Stage,
-    ours: &CustomResourceDefinitionSpec,
+    owned: &CustomResourceDefinitionSpec,
     whole: &CustomResourceDefinitionSpec,
 ) -> Result<(), Failure> {
     let install = stage.install().await?;
     apply(&stage.client, Some(&stage.name), own_pod()).await?;
     let mut manager = Launch::default().env("POD_NAME", OWN).start(&install)?;
-    manager.leads(SOON).await?;
+    manager.leads(DEFAULT_TIMEOUT).await?;
     stage.sample("kept", "before").await?;
-    stage.sample_kept("kept", "before", SOON).await?;
+    stage.sample_kept("kept", "before", DEFAULT_TIMEOUT).await?;
     checked(&manager, "[+]crd-samples ok").await?;
-    ensure(mismatch(&manager).await? == 0.0, || "the metric tells of ours".to_owned())?;
+    ensure(mismatch(&manager).await? == 0.0, || "the metric counts the own CRDs".to_owned())?;
 
     let files =
         json!({ "image": "nginx:1.25", "replicas": 0, "files": [{ "mountPath": "/x", "configMap": { "name": "x" } }] });
     stage.app_of("cut", files.clone()).await?;
-    stage.app_ready("cut", SOON).await?;
-    let made = stage.api::<Deployment>().get("cut").await?.metadata.generation;
+    stage.app_ready("cut", DEFAULT_TIMEOUT).await?;
+    let created = stage.api::<Deployment>().get("cut").await?.metadata.generation;
 
     replace(stage, CUT, &without_files(whole)).await?;
-    replace(stage, NAME, &minimal(ours)?).await?;
+    replace(stage, NAME, &minimal(owned)?).await?;
     let replaced = Instant::now();
     let lacking = format!("the CRD {NAME} is not the one that this manager needs: it has no subresource status");
     checked(&manager, &format!("[-]crd-samples failed: {lacking}")).await?;
     println!("foreign_crd: noticed {:.1?} after it was applied", replaced.elapsed());
-    ensure(mismatch(&manager).await? == 1.0, || "the metric does not tell".to_owned())?;
-    manager.ready(SOON).await?;
+    ensure(mismatch(&manager).await? == 1.0, || "the metric does not count it".to_owned())?;
+    manager.ready(DEFAULT_TIMEOUT).await?;
     says(stage, "False", "CRDMismatch").await?;
 
     stage.sample("kept", "meanwhile").await?;
     stage.sample("new", "new").await?;
     for (name, string) in [("kept", "meanwhile"), ("new", "new")] {
         let holds = |kept: Option<&ConfigMap>| (kept?.data.as_ref()?.get("testString")? == string).then_some(());
-        stage.until::<ConfigMap, _>(name, "holds the string", SOON, holds).await?;
+        stage.until::<ConfigMap, _>(name, "holds the string", DEFAULT_TIMEOUT, holds).await?;
     }
     checked(
         &manager,
@@ -81,67 +81,65 @@ async fn seen(
     .await?;
     // It has nothing that could be cut out.
     stage.app("web").await?;
-    stage.app_ready("web", SOON).await?;
-    eventually("an Event about what was cut out", LOOKED, || async {
+    stage.app_ready("web", DEFAULT_TIMEOUT).await?;
+    eventually("an Event about what was cut out", CRD_CHECK_TIMEOUT, || async {
         let events = stage.api::<Event>().list(&ListParams::default()).await.map_err(|error| error.to_string())?;
-        let told = |event: &Event| {
+        let reported = |event: &Event| {
             let message = event.note.as_deref().unwrap_or_default();
-            event.reason.as_deref() == Some("CRDMismatch") && message.contains(".spec.files was set in it")
+            event.reason.as_deref() == Some("CRDMismatch") && message.contains("would lose its .spec.files")
         };
-        if events.items.iter().any(told) { Ok(()) } else { Err(format!("{} other Events", events.items.len())) }
+        if events.items.iter().any(reported) { Ok(()) } else { Err(format!("{} other Events", events.items.len())) }
     })
     .await?;
     let status = stage.api::<Sample>().get("new").await?.status;
     ensure(status.is_none(), || format!("the CRD has a status: {status:?}"))?;
 
     replace(stage, CUT, whole).await?;
-    replace(stage, NAME, ours).await?;
+    replace(stage, NAME, owned).await?;
     let restored = Instant::now();
     checked(&manager, "[+]crd-samples ok").await?;
     checked(&manager, "[+]crd-myapps ok").await?;
     let app = serde_json::to_value(stage.api::<MyApp>().get("cut").await?.spec)?;
     ensure(app["files"] == files["files"], || format!("what was cut out was stored so: {app}"))?;
     let now = stage.api::<Deployment>().get("cut").await?.metadata.generation;
-    ensure(now == made, || format!("its pods were rolled without what was cut out: {made:?}, {now:?}"))?;
+    ensure(now == created, || format!("its pods were rolled without what was cut out: {created:?}, {now:?}"))?;
     stage.merge::<MyApp>("cut", json!({ "spec": { "env": [{ "name": "A", "value": "b" }] } })).await?;
     stage
-        .until::<Deployment, _>("cut", "another template", SOON, |live| {
-            live.filter(|live| live.metadata.generation != made).map(drop)
+        .until::<Deployment, _>("cut", "another template", DEFAULT_TIMEOUT, |live| {
+            live.filter(|live| live.metadata.generation != created).map(drop)
         })
         .await?;
-    stage.sample_kept("new", "new", SOON).await?;
-    stage.sample_kept("kept", "meanwhile", SOON).await?;
-    println!("foreign_crd: all is said {:.1?} after ours was applied", restored.elapsed());
+    stage.sample_kept("new", "new", DEFAULT_TIMEOUT).await?;
+    stage.sample_kept("kept", "meanwhile", DEFAULT_TIMEOUT).await?;
+    println!("foreign_crd: all is reported {:.1?} after the own CRD was applied", restored.elapsed());
     ensure(mismatch(&manager).await? == 0.0, || "the metric stays".to_owned())?;
     says(stage, "True", "Watching").await?;
     let log = manager.log();
     // The Event about the manager's own Pod is logged besides.
-    let told = (
-        log.matches(&format!("runtime::crd: {lacking}")).count(),
-        log.matches("has all that this manager needs again").count(),
-    );
-    ensure(told == (1, 2), || format!("told {told:?} times: {log}"))
+    let reported =
+        (log.matches(&format!("runtime::crd: {lacking}")).count(), log.matches("matches this manager again").count());
+    ensure(reported == (1, 2), || format!("reported {reported:?} times: {log}"))
 }
 
 fn definitions(stage: &Stage) -> Api<CustomResourceDefinition> {
     Api::all(stage.client.clone())
 }
 
-/// Puts that in the place of what a CRD says, whoever has said it.
+/// Replaces the spec of a CRD, whichever manager owns its fields.
 async fn replace(stage: &Stage, name: &str, spec: &CustomResourceDefinitionSpec) -> Result<(), Failure> {
     let definitions = definitions(stage);
-    eventually("the CRD to be replaced", SOON, || async {
+    eventually("the CRD to be replaced", DEFAULT_TIMEOUT, || async {
         let mut live = definitions.get(name).await.map_err(|error| error.to_string())?;
         live.spec = spec.clone();
-        // The API server's own controllers write it as well.
+        // The API server's own controllers write it, too.
         definitions.replace(name, &PostParams::default(), &live).await.map(drop).map_err(|error| error.to_string())
     })
     .await
 }
 
 /// A CRD of Samples with a string, a column, and nothing else.
-fn minimal(ours: &CustomResourceDefinitionSpec) -> Result<CustomResourceDefinitionSpec, Failure> {
-    let mut spec = ours.clone();
+fn minimal(owned: &CustomResourceDefinitionSpec) -> Result<CustomResourceDefinitionSpec, Failure> {
+    let mut spec = owned.clone();
     spec.versions = serde_json::from_value(json!([{
         "name": "v1alpha1", "served": true, "storage": true,
         "additionalPrinterColumns": [{ "name": "Test String", "type": "string", "jsonPath": ".testString" }],
@@ -168,13 +166,13 @@ fn without_files(whole: &CustomResourceDefinitionSpec) -> CustomResourceDefiniti
 fn own_pod() -> Value {
     json!({
         "apiVersion": "v1", "kind": "Pod", "metadata": { "name": OWN },
-        "spec": { "schedulerName": "nobody", "containers": [{ "name": "manager", "image": "a:1" }] },
+        "spec": { "schedulerName": "none", "containers": [{ "name": "manager", "image": "a:1" }] },
     })
 }
 
 /// Waits for a line of `/readyz?verbose` that begins so.
 async fn checked(manager: &Manager, line: &str) -> Result<(), Failure> {
-    eventually(line, LOOKED, || async {
+    eventually(line, CRD_CHECK_TIMEOUT, || async {
         let (_, checks) = manager.health("/readyz?verbose").await.map_err(|error| error.to_string())?;
         if checks.lines().any(|found| found.starts_with(line)) { Ok(()) } else { Err(checks) }
     })
@@ -188,10 +186,10 @@ async fn mismatch(manager: &Manager) -> Result<f64, Failure> {
 /// Waits until the manager says so on its Pod.
 async fn says(stage: &Stage, status: &str, reason: &str) -> Result<(), Failure> {
     stage
-        .until::<Pod, _>(OWN, "the condition of its own Pod", LOOKED, |pod| {
+        .until::<Pod, _>(OWN, "the condition of its own Pod", CRD_CHECK_TIMEOUT, |pod| {
             let mut conditions = pod?.status.iter().flat_map(|status| status.conditions.iter().flatten());
-            let told = conditions.find(|condition| condition.type_ == "multi-operator.example.com/Watching")?;
-            (told.status == status && told.reason.as_deref() == Some(reason)).then_some(())
+            let reported = conditions.find(|condition| condition.type_ == "multi-operator.example.com/Watching")?;
+            (reported.status == status && reported.reason.as_deref() == Some(reason)).then_some(())
         })
         .await
 }

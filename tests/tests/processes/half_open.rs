@@ -1,4 +1,4 @@
-//! Connections that the network has forgotten: they stay open and carry nothing, without a word.
+//! Connections that the network has forgotten: they stay open and carry nothing, without an error.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use e2e::patience::{Bar, Deadline, Moment};
 use e2e::process::Launch;
 use e2e::timing::Timing;
 
-use super::stage::{Failure, KINDS, SOON, Stage, ensure, eventually, within};
+use super::stage::{DEFAULT_TIMEOUT, Failure, KINDS, Stage, ensure, eventually, within};
 
 /// In normal time, as every limit.
 const BAR: Duration = Duration::from_secs(60);
@@ -18,10 +18,10 @@ pub async fn a_change_behind_half_open_watches_is_acted_on_within_60_s(stage: St
     let proxy = stage.proxy(&install).await?;
     let mut manager = stage.leader(&install, &proxy).await?;
     stage.sample("edited", "before").await?;
-    stage.sample_kept("edited", "before", SOON).await?;
+    stage.sample_kept("edited", "before", DEFAULT_TIMEOUT).await?;
     let timing = Timing::exclusive().await;
     // A manager works as soon as what it needs for that has been listed; on a busy machine the last watch follows later.
-    eventually("a watch a kind", SOON, || async {
+    eventually("a watch a kind", DEFAULT_TIMEOUT, || async {
         let open = proxy.watches();
         if open >= KINDS { Ok(()) } else { Err(format!("{open} of {KINDS} connections carry one")) }
     })
@@ -44,7 +44,7 @@ pub async fn when_every_connection_hangs_the_work_goes_on_within_60_s(stage: Sta
     let proxy = stage.proxy(&install).await?;
     let mut manager = stage.leader(&install, &proxy).await?;
     stage.sample("edited", "before").await?;
-    stage.sample_kept("edited", "before", SOON).await?;
+    stage.sample_kept("edited", "before", DEFAULT_TIMEOUT).await?;
     let timing = Timing::exclusive().await;
     let hung = proxy.hang(false);
     let (begun, deadline) = (Moment::now(), Deadline::after(BAR));
@@ -53,7 +53,7 @@ pub async fn when_every_connection_hangs_the_work_goes_on_within_60_s(stage: Sta
     let lost = manager.ends(Duration::from_secs(15)).await;
     let restarted = match lost {
         Ok((status, took)) => {
-            ensure(!status.success(), || "it ended as if all were well".to_owned())?;
+            ensure(!status.success(), || "it ended with success".to_owned())?;
             within(ENDED, "from the Lease's loss to the manager's end", took, begun)?;
             Some(Launch::default().through(&proxy).start(&install)?)
         }

@@ -1,4 +1,4 @@
-//! Converged objects cost nothing: not while time goes by, and not when the manager starts again.
+//! Converged objects cost nothing: not while time passes, and not when the manager restarts.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use futures::future::try_join_all;
 use serde_json::json;
 use tokio::time::sleep;
 
-use super::stage::{Failure, KINDS, SOON, Stage, ensure, eventually, none, writes};
+use super::stage::{DEFAULT_TIMEOUT, Failure, KINDS, Stage, ensure, eventually, none, writes};
 
 const APPS: usize = 100;
 const SAMPLES: usize = 20;
@@ -28,7 +28,7 @@ fn without_log() -> Result<(), Failure> {
 /// What `restartOn` names.
 const SETTINGS: &str = "settings";
 
-/// Makes two MyApps with all else that one may ask for, and waits until all is told of them.
+/// Creates two MyApps with every optional part of the spec, and waits until everything is reported.
 async fn with_all_features(stage: &Stage) -> Result<(), Failure> {
     let settings = json!({ "configMap": { "name": SETTINGS, "optional": true } });
     let mut spec = json!({
@@ -49,20 +49,20 @@ async fn with_all_features(stage: &Stage) -> Result<(), Failure> {
     spec["strategy"] = json!({ "rollingUpdate": { "maxSurge": 1, "maxUnavailable": 0 } });
     stage.app_of("full", spec).await?;
     stage.app_of("scaled", json!({ "image": "nginx:1.25", "autoscaling": { "max": 2 } })).await?;
-    stage.app_ready("full", SOON).await?;
-    stage.condition::<MyApp>("full", ROUTE_ACCEPTED, SOON).await?;
+    stage.app_ready("full", DEFAULT_TIMEOUT).await?;
+    stage.condition::<MyApp>("full", ROUTE_ACCEPTED, DEFAULT_TIMEOUT).await?;
     stage.app_ready("scaled", Duration::from_secs(60)).await?;
-    // Its controller looks every 15 s.
+    // Its controller reads metrics every 15 s.
     stage.condition::<MyApp>("scaled", SCALING_ACTIVE, Duration::from_secs(60)).await?;
     Ok(())
 }
 
 pub async fn converged_objects_cause_no_request_for_a_minute(stage: Stage) -> Result<(), Failure> {
-    let other = stage.beside("other").await?;
+    let other = stage.another("other").await?;
     let install = Install::namespaced(&stage.client, &stage.name, &[&stage.name, &other.name]).await?;
     let Some(audit) = Audit::from_now(&install.user()) else { return without_log() };
     let mut manager = Launch::default().start(&install)?;
-    manager.leads(SOON).await?;
+    manager.leads(DEFAULT_TIMEOUT).await?;
     for place in [&stage, &other] {
         for number in 0..5 {
             place.app(&format!("app-{number}")).await?;
@@ -71,8 +71,8 @@ pub async fn converged_objects_cause_no_request_for_a_minute(stage: Stage) -> Re
     }
     for place in [&stage, &other] {
         for number in 0..5 {
-            place.app_ready(&format!("app-{number}"), SOON).await?;
-            place.sample_kept(&format!("sample-{number}"), "kept", SOON).await?;
+            place.app_ready(&format!("app-{number}"), DEFAULT_TIMEOUT).await?;
+            place.sample_kept(&format!("sample-{number}"), "kept", DEFAULT_TIMEOUT).await?;
         }
     }
     with_all_features(&stage).await?;
@@ -83,22 +83,22 @@ pub async fn converged_objects_cause_no_request_for_a_minute(stage: Stage) -> Re
     let calls = quiet.calls()?;
     let (renewals, others): (Vec<Call>, Vec<Call>) = calls.into_iter().partition(Call::is_lease);
     let (watches, others): (Vec<Call>, Vec<Call>) = others.into_iter().partition(Call::is_watch);
-    let is_look = |call: &Call| (&*call.verb, &*call.resource, &*call.name) == ("get", "configmaps", SETTINGS);
-    let (looks, others): (Vec<Call>, Vec<Call>) = others.into_iter().partition(is_look);
+    let is_read = |call: &Call| (&*call.verb, &*call.resource, &*call.name) == ("get", "configmaps", SETTINGS);
+    let (reads, others): (Vec<Call>, Vec<Call>) = others.into_iter().partition(is_read);
     println!(
-        "idle: {passed}: {} requests for the Lease, {} watches resumed, {} looks at what restarts pods, {} others",
+        "idle: {passed}: {} requests for the Lease, {} watches resumed, {} reads of what restarts pods, {} others",
         renewals.len(),
         watches.len(),
-        looks.len(),
+        reads.len(),
         others.len()
     );
     let minutes = passed.real.div_duration_f64(Duration::from_secs(60));
-    ensure(looks.len() as f64 <= minutes + 1.0, || format!("more than one a minute:\n{}", lines(&looks)))?;
+    ensure(reads.len() as f64 <= minutes + 1.0, || format!("more than one a minute:\n{}", lines(&reads)))?;
     none(&others, "requests of an idle manager")?;
     // One may be under way when the window begins, and one when it ends.
     let often = |period: Duration| passed.real.div_duration_f64(period);
     let (fewest, most) = (often(RENEWAL + REQUEST.mul_f64(passed.slowness())) - 1.0, often(RENEWAL) + 2.0);
-    // One that an overloaded API server has answered with an error, though it has written it, is looked into.
+    // A write that an overloaded API server has answered with an error, though it was stored, is read back.
     let failed = renewals.iter().any(|call| call.code.is_none_or(|code| code >= 400));
     let updates = renewals.iter().all(|call| call.verb == "update" || failed && call.verb == "get");
     ensure(updates && (fewest..=most).contains(&(renewals.len() as f64)), || {
@@ -114,9 +114,9 @@ pub async fn converged_objects_cause_no_request_for_a_minute(stage: Stage) -> Re
     .await
 }
 
-/// Waits until a manager asks for nothing but its Lease and its watches for a while, in normal time.
+/// Waits until the manager's only requests are for its Lease and its watches for a while, in normal time.
 async fn settled(audit: &Audit) -> Result<(), Failure> {
-    let (deadline, mut seen, mut since) = (Deadline::after(SOON), usize::MAX, Moment::now());
+    let (deadline, mut seen, mut since) = (Deadline::after(DEFAULT_TIMEOUT), usize::MAX, Moment::now());
     while since.passed().normal < Duration::from_secs(3) {
         let all: Vec<Call> = audit.calls()?.into_iter().filter(|call| !call.is_lease() && !call.is_watch()).collect();
         if seen != all.len() {
@@ -132,18 +132,18 @@ pub async fn a_restart_over_120_objects_writes_nothing(stage: Stage) -> Result<(
     let install = stage.install().await?;
     let Some(audit) = Audit::from_now(&install.user()) else { return without_log() };
     let mut manager = Launch::default().start(&install)?;
-    manager.leads(SOON).await?;
+    manager.leads(DEFAULT_TIMEOUT).await?;
     let (apps, samples): (Vec<String>, Vec<String>) =
         ((0..APPS).map(|n| format!("app-{n}")).collect(), (0..SAMPLES).map(|n| format!("sample-{n}")).collect());
     let spec = json!({ "image": "nginx:1.25", "replicas": 0 });
     try_join_all(apps.iter().map(|name| stage.app_of(name, spec.clone()))).await?;
     try_join_all(samples.iter().map(|name| stage.sample(name, "kept"))).await?;
-    // 100 Deployments at once are the cluster's work, and others' tests run beside it.
+    // 100 Deployments at once are the cluster's work, and other tests run at the same time.
     for name in &apps {
         stage.app_ready(name, Duration::from_secs(60)).await?;
     }
     for name in &samples {
-        stage.sample_kept(name, "kept", SOON).await?;
+        stage.sample_kept(name, "kept", DEFAULT_TIMEOUT).await?;
     }
     sleep(Duration::from_secs(2)).await;
     let created = writes(&audit.calls()?);
@@ -151,21 +151,21 @@ pub async fn a_restart_over_120_objects_writes_nothing(stage: Stage) -> Result<(
     manager.ends(Duration::from_secs(10)).await?;
     let since = audit.mark()?;
     let mut manager = Launch::default().start(&install)?;
-    manager.leads(SOON).await?;
+    manager.leads(DEFAULT_TIMEOUT).await?;
     let led = Instant::now();
-    let looked_at = |controller: &'static str, count: usize| {
+    let reconciled = |controller: &'static str, count: usize| {
         let manager = &manager;
-        eventually("every object to be looked at", SOON, move || async move {
+        eventually("every object to be reconciled", DEFAULT_TIMEOUT, move || async move {
             let label = format!("controller=\"{controller}\"");
-            let passes = manager.metric("controller_runtime_reconcile_total", &[&label]).await;
-            let passes = passes.map_err(|error| error.to_string())?;
-            if passes >= count as f64 { Ok(()) } else { Err(format!("{passes} of {count}")) }
+            let reconciles = manager.metric("controller_runtime_reconcile_total", &[&label]).await;
+            let reconciles = reconciles.map_err(|error| error.to_string())?;
+            if reconciles >= count as f64 { Ok(()) } else { Err(format!("{reconciles} of {count}")) }
         })
     };
-    looked_at("my-app", APPS).await?;
-    looked_at("sample", SAMPLES).await?;
+    reconciled("my-app", APPS).await?;
+    reconciled("sample", SAMPLES).await?;
     println!(
-        "idle: {} writes for 120 objects; after a restart all looked at within {:.2?}",
+        "idle: {} writes for 120 objects; after a restart all reconciled within {:.2?}",
         created.len(),
         led.elapsed()
     );
@@ -173,8 +173,8 @@ pub async fn a_restart_over_120_objects_writes_nothing(stage: Stage) -> Result<(
     let calls = since.calls()?;
     none(&writes(&calls), "writes after a restart")?;
     let reads = calls.into_iter().filter(|call| call.verb == "get" && !call.is_lease());
-    // What is published of the kinds is looked at once, a group and version at a time.
+    // The manager reads discovery once, one group and version at a time.
     let (published, reads): (Vec<Call>, Vec<Call>) = reads.partition(|call| call.uri.starts_with("/openapi/v3/apis/"));
-    ensure(published.len() == GROUPS, || format!("looks at what is published:\n{}", lines(&published)))?;
+    ensure(published.len() == GROUPS, || format!("reads of discovery:\n{}", lines(&published)))?;
     none(&reads, "single reads after a restart")
 }

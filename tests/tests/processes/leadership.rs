@@ -1,4 +1,4 @@
-//! Two managers, one Lease: who stops, dies or stands still is followed in time, and never do two write.
+//! Two managers, one Lease: a leader that stops, dies or freezes is replaced in time, and two never write.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use e2e::timing::Timing;
 use futures::future::try_join_all;
 use tokio::time::sleep;
 
-use super::stage::{Failure, KINDS, SOON, Stage, ensure, eventually, none, within, writes};
+use super::stage::{DEFAULT_TIMEOUT, Failure, KINDS, Stage, ensure, eventually, none, within, writes};
 
 /// What a Lease lasts after its last renewal.
 const LEASE: Duration = Duration::from_secs(15);
@@ -19,8 +19,8 @@ const FOLLOWED: Bar = Bar::work(Duration::from_secs(2));
 /// From the death of a leader to the next leader's first write.
 const EXPIRED: Bar = Bar { timers: LEASE, work: Duration::from_secs(2) };
 
-/// From the end of a silence of 4 s until a standby's watches have begun again: the Lease is looked at when nothing has been heard of
-/// it for 5 s, that look may be lost as well, which takes 2.5 s, and what goes on does so within a second.
+/// From the end of a silence of 4 s until a standby's watches have begun again: the standby reads the Lease when it has heard
+/// nothing of it for 5 s, that read may be lost, too, which takes 2.5 s, and the watches follow within a second.
 const HEARD: Bar = Bar { timers: Duration::from_secs(5), work: Duration::from_secs(2) };
 
 /// A leader and a standby, each behind a proxy of its own.
@@ -34,14 +34,14 @@ impl Pair {
         let (first, second) = (stage.proxy(install).await?, stage.proxy(install).await?);
         let leader = stage.leader(install, &first).await?;
         let mut standby = Launch::default().through(&second).start(install)?;
-        standby.ready(SOON).await?;
-        standby.logs("starting", SOON).await?;
+        standby.ready(DEFAULT_TIMEOUT).await?;
+        standby.logs("starting", DEFAULT_TIMEOUT).await?;
         stage.sample("before", "one").await?;
-        stage.sample_kept("before", "one", SOON).await?;
+        stage.sample_kept("before", "one", DEFAULT_TIMEOUT).await?;
         let pair = Self { leader: (leader, first), standby: (standby, second) };
         // The Lease has to have been seen renewed, or it would be judged by an older record.
         let before = lease_writes(&pair.leader.1.journal()).len();
-        eventually("a standby that has seen all, and the Lease renewed", SOON, || async {
+        eventually("a standby that has seen all, and the Lease renewed", DEFAULT_TIMEOUT, || async {
             let (renewed, lists) = (lease_writes(&pair.leader.1.journal()).len(), lists(&pair.standby.1.journal()));
             let warm = renewed >= before + 2 && lists >= KINDS;
             if warm { Ok(()) } else { Err(format!("{} renewals, {lists} lists", renewed - before)) }
@@ -99,9 +99,9 @@ pub async fn a_stopped_leader_is_followed_within_2_s(stage: Stage) -> Result<(),
     let lists_before = lists(&pair.standby.1.journal());
     let (timing, begun) = (Timing::exclusive().await, Moment::now());
     pair.leader.0.signal("TERM").await?;
-    let told = Instant::now();
+    let reported = Instant::now();
     let (status, took) = pair.leader.0.ends(Duration::from_secs(10)).await?;
-    let ended = told + took;
+    let ended = reported + took;
     stage.sample("after", "two").await?;
     ensure(status.success(), || format!("{status}: {}", pair.leader.0.log()))?;
     let wrote = pair.standby_wrote(Duration::from_secs(10)).await?;
@@ -109,7 +109,7 @@ pub async fn a_stopped_leader_is_followed_within_2_s(stage: Stage) -> Result<(),
     drop(timing);
     println!("leadership: SIGTERM: exit after {took:.2?}, the next leader's first write {waited:.2?} later");
     within(FOLLOWED, "from the leader's end to the next leader's first write", waited, begun)?;
-    stage.sample_kept("after", "two", SOON).await?;
+    stage.sample_kept("after", "two", DEFAULT_TIMEOUT).await?;
     pair.was_warm(lists_before)?;
     let late: Vec<Call> = writes(&pair.leader.1.journal()).into_iter().filter(|call| call.at > wrote).collect();
     none(&late, "writes of the old leader after the new one's first")
@@ -127,7 +127,7 @@ pub async fn a_standby_watches_again_after_a_silence_of_4_s(stage: Stage) -> Res
     let (begun, returned) = (Moment::now(), Instant::now());
     proxy.back();
     let watches = || proxy.since(before).into_iter().filter(|call| call.is_watch() && !call.is_lease()).count();
-    eventually("watches that have begun again", SOON, || async {
+    eventually("watches that have begun again", DEFAULT_TIMEOUT, || async {
         let watches = watches();
         if watches >= KINDS { Ok(()) } else { Err(format!("{watches} of {KINDS}")) }
     })
@@ -156,7 +156,7 @@ pub async fn a_killed_leader_is_followed_when_its_lease_ends(stage: Stage) -> Re
     println!("leadership: kill -9: the next leader's first write after {waited:.2?}");
     within(EXPIRED, "from the leader's death to the next leader's first write", waited, begun)?;
     pair.claimed_in_time()?;
-    stage.sample_kept("after", "two", SOON).await?;
+    stage.sample_kept("after", "two", DEFAULT_TIMEOUT).await?;
     pair.was_warm(lists_before)
 }
 
@@ -175,7 +175,7 @@ pub async fn a_stilled_leader_leaves_without_writing(stage: Stage) -> Result<(),
     drop(timing);
     within(EXPIRED, "from the leader's standstill to the next leader's first write", waited, begun)?;
     pair.claimed_in_time()?;
-    stage.sample_kept("before", "edited", SOON).await?;
+    stage.sample_kept("before", "edited", DEFAULT_TIMEOUT).await?;
     sleep(Duration::from_secs(20).saturating_sub(stilled.elapsed())).await;
     // Something to do at the very moment of waking.
     stage.sample("last", "at the end").await?;
@@ -183,13 +183,13 @@ pub async fn a_stilled_leader_leaves_without_writing(stage: Stage) -> Result<(),
     pair.leader.0.signal("CONT").await?;
     let (status, took) = pair.leader.0.ends(Duration::from_secs(10)).await?;
     println!("leadership: SIGSTOP: the next leader's first write after {waited:.2?}; exit {took:.2?} after SIGCONT");
-    ensure(!status.success(), || "a leader that has lost its Lease ended as if all were well".to_owned())?;
+    ensure(!status.success(), || "a leader that has lost its Lease ended with success".to_owned())?;
     ensure(pair.leader.0.log().contains("lost the lease"), || pair.leader.0.log())?;
     let since = pair.leader.1.since(before);
     none(&writes(&since), "writes of the old leader after it woke")?;
     let renewed: Vec<Call> = lease_writes(&since).into_iter().filter(|call| call.code == Some(200)).collect();
     none(&renewed, "renewals of a Lease that another holds")?;
-    stage.sample_kept("last", "at the end", SOON).await
+    stage.sample_kept("last", "at the end", DEFAULT_TIMEOUT).await
 }
 
 pub async fn a_manager_ends_within_10_s_although_answers_do_not_come(stage: Stage) -> Result<(), Failure> {
@@ -200,12 +200,12 @@ pub async fn a_manager_ends_within_10_s_although_answers_do_not_come(stage: Stag
     for name in ["a", "b", "c"] {
         stage.sample(name, "held").await?;
     }
-    held.reaches(3, SOON).await?;
+    held.reaches(3, DEFAULT_TIMEOUT).await?;
     let timing = Timing::exclusive().await;
     manager.signal("TERM").await?;
     let (status, took) = manager.ends(Duration::from_secs(10)).await?;
     drop(timing);
-    println!("leadership: SIGTERM with three passes held: exit after {took:.2?}");
+    println!("leadership: SIGTERM during three reconciles: exit after {took:.2?}");
     ensure(status.success(), || format!("{status}: {}", manager.log()))?;
     ensure(manager.log().contains("lease released"), || format!("the Lease was kept: {}", manager.log()))
 }

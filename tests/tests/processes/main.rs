@@ -1,9 +1,9 @@
-//! Behaviours of the manager as processes of this host, against the cluster of `KUBECONFIG`, with faults between them.
-//! One file a behaviour; all run side by side, each with a namespace, a service account and a Lease of its own.
+//! Behaviors of the manager as processes of this host, against the cluster of `KUBECONFIG`, with injected faults. One file per
+//! behavior; all run side by side, each with a namespace, a service account and a Lease of its own.
 //!
-//! The harness is our own (it reads the same flags and prints the same lines), because a manager deployed in the cluster
-//! would act on the same objects: it is scaled to 0 for the run, and because the rights that all tests together have used
-//! are counted at the end.
+//! The harness is our own (it reads the same flags and prints the same lines), because a manager deployed in the cluster would
+//! act on the same objects, so it is scaled to 0 for the run; and because the permissions that all tests together have used are
+//! counted at the end.
 
 use std::process::ExitCode;
 use std::sync::LazyLock;
@@ -17,11 +17,11 @@ mod deployed;
 mod stage;
 
 mod blind;
+mod contested;
 mod crash;
 mod errors;
 mod etcd_operator;
 mod events;
-mod fight;
 mod flags;
 mod foreign_crd;
 mod half_open;
@@ -31,10 +31,10 @@ mod metrics;
 mod missing_kind;
 mod outage;
 mod overrides;
+mod permissions;
+mod permissions_missing;
+mod permissions_restart_on;
 mod public;
-mod rights;
-mod rights_missing;
-mod rights_restart_on;
 mod traces;
 mod two_installs;
 mod undecodable;
@@ -69,7 +69,7 @@ fn main() -> ExitCode {
         outage::behind_a_load_balancer,
         outage::of_4_s_that_says_nothing,
         leadership::a_standby_watches_again_after_a_silence_of_4_s,
-        rights_restart_on::each_object_is_asked_for_once_a_minute_and_a_missing_right_is_told,
+        permissions_restart_on::each_object_is_read_once_a_minute_and_a_missing_permission_is_reported,
         idle::converged_objects_cause_no_request_for_a_minute,
         half_open::a_change_behind_half_open_watches_is_acted_on_within_60_s,
         half_open::when_every_connection_hangs_the_work_goes_on_within_60_s,
@@ -79,40 +79,40 @@ fn main() -> ExitCode {
         leadership::a_stilled_leader_leaves_without_writing,
         idle::a_restart_over_120_objects_writes_nothing,
         public::each_is_taken_and_rendered,
-        public::a_sidecar_runs_beside_the_application,
+        public::a_sidecar_runs_next_to_the_application,
         blind::what_changed_meanwhile_is_noticed_when_watches_resume,
         blind::what_changed_meanwhile_is_noticed_by_relists,
         blind::late_events_of_one_kind_cause_no_storm,
         blind::a_deletion_that_is_seen_late_causes_no_storm,
         blind::orphans_of_a_deletion_that_is_seen_late_are_kept,
         crash::a_manager_killed_after_any_write_leaves_nothing_that_the_next_cannot_finish,
-        two_installs::the_second_takes_over_at_once_when_told_to,
+        two_installs::the_second_takes_over_at_once_by_flag,
         etcd_operator::old_manifests_work_and_each_scope_has_its_own,
         missing_kind::the_other_controllers_work_and_it_is_picked_up_when_served,
-        rights::a_kind_that_may_not_be_watched_stalls_its_controller_alone,
-        rights::roles_in_two_namespaces_are_enough,
-        rights_missing::it_is_told_and_no_matter_of_the_other_namespaces,
+        permissions::a_kind_that_may_not_be_watched_stalls_its_controller_alone,
+        permissions::roles_in_two_namespaces_are_enough,
+        permissions_missing::it_is_reported_and_the_other_namespaces_are_not_affected,
         errors::passing_errors_are_got_over_in_few_requests,
         leadership::a_stopped_leader_is_followed_within_2_s,
         leadership::a_manager_ends_within_10_s_although_answers_do_not_come,
-        events::the_same_said_again_is_counted,
-        fight::another_writer_that_does_not_stop_is_told_of,
-        fight::another_writer_that_comes_back_now_and_then_is_told_of,
-        undecodable::it_is_said_on_that_object_and_the_others_go_on,
+        events::a_repeated_event_is_counted,
+        contested::another_writer_that_does_not_stop_is_reported,
+        contested::another_writer_that_returns_now_and_then_is_reported,
+        undecodable::it_is_reported_on_that_object_and_the_others_are_reconciled,
         undecodable::an_etcd_cluster_keeps_what_its_status_says,
         metrics::by_https_only_to_whom_the_cluster_allows_them,
         metrics::plain_by_flag_with_the_names_of_controller_runtime,
         traces::spans_of_reconciles_reach_a_collector,
         overrides::pods_are_overridden_as_far_as_the_administrator_and_pod_security_let_them,
-        flags::what_makes_no_sense_ends_with_a_sentence,
-        flags::help_names_the_environment_twin_of_every_flag,
+        flags::invalid_flags_end_the_manager_with_a_message,
+        flags::help_names_the_environment_variable_of_every_flag,
         flags::one_controller_watches_its_own_kinds_only,
     );
     // The last to be begun, so that nothing waits for its end.
     trials.push(trial_alone(
         runtime.handle(),
-        "foreign_crd::it_is_told_and_the_work_goes_on_until_ours_is_back",
-        foreign_crd::it_is_told_and_the_work_goes_on_until_ours_is_back,
+        "foreign_crd::it_is_reported_and_reconciles_continue_until_the_own_crd_is_back",
+        foreign_crd::it_is_reported_and_reconciles_continue_until_the_own_crd_is_back,
     ));
     let long = trials!(
         runtime.handle(),
@@ -146,9 +146,9 @@ fn main() -> ExitCode {
         begun.elapsed()
     );
     let used =
-        if whole && !conclusion.has_failed() { rights::used_over_the_run(before.audit.as_ref()) } else { Ok(()) };
+        if whole && !conclusion.has_failed() { permissions::used_over_the_run(before.audit.as_ref()) } else { Ok(()) };
     if !conclusion.has_failed() {
-        // Only failures are looked into.
+        // Only failures are analyzed.
         drop(std::fs::remove_dir_all(stage::logs()));
     }
     let restored = runtime.block_on(deployed::make_good(&before));
@@ -174,7 +174,7 @@ where
     held(handle, name, test, async || TOGETHER.read().await)
 }
 
-/// One beside which no other runs.
+/// One during which no other runs.
 fn trial_alone<F>(handle: &Handle, name: &str, test: fn(Stage) -> F) -> Trial
 where
     F: Future<Output = Result<(), Failure>> + Send + 'static,

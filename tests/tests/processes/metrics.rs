@@ -2,9 +2,9 @@
 
 use e2e::process::{Install, Launch};
 
-use super::stage::{Failure, SOON, Stage, ensure, eventually};
+use super::stage::{DEFAULT_TIMEOUT, Failure, Stage, ensure, eventually};
 
-/// What dashboards made for controller-runtime ask for.
+/// What dashboards for controller-runtime query.
 const NAMES: [&str; 12] = [
     "controller_runtime_reconcile_total",
     "controller_runtime_reconcile_errors_total",
@@ -23,8 +23,8 @@ const NAMES: [&str; 12] = [
 async fn working(stage: &Stage) -> Result<(), Failure> {
     stage.sample("kept", "kept").await?;
     stage.app("web").await?;
-    stage.sample_kept("kept", "kept", SOON).await?;
-    stage.app_ready("web", SOON).await
+    stage.sample_kept("kept", "kept", DEFAULT_TIMEOUT).await?;
+    stage.app_ready("web", DEFAULT_TIMEOUT).await
 }
 
 fn complete(text: &str) -> Result<(), String> {
@@ -34,28 +34,28 @@ fn complete(text: &str) -> Result<(), String> {
 }
 
 pub async fn by_https_only_to_whom_the_cluster_allows_them(stage: Stage) -> Result<(), Failure> {
-    let (install, stranger) = (stage.install().await?, stage.beside("stranger").await?);
-    let reader = stage.beside("reader").await?;
-    let stranger = Install::namespaced(&stage.client, &stranger.name, &[]).await?;
+    let (install, other_client) = (stage.install().await?, stage.another("unbound").await?);
+    let reader = stage.another("reader").await?;
+    let other_client = Install::namespaced(&stage.client, &other_client.name, &[]).await?;
     let reader = Install::namespaced(&stage.client, &reader.name, &[]).await?;
     reader.bind_cluster_role("metrics_reader_cluster_role.yaml").await?;
     let mut manager = Launch::default().secure_metrics().start(&install)?;
-    manager.leads(SOON).await?;
+    manager.leads(DEFAULT_TIMEOUT).await?;
     working(&stage).await?;
     for (what, token, expected) in
-        [("no token", None, 401), ("junk", Some("junk"), 401), ("a stranger's", Some(&*stranger.token), 403)]
+        [("no token", None, 401), ("junk", Some("junk"), 401), ("another account's", Some(&*other_client.token), 403)]
     {
         let (code, text) = manager.metrics(token).await?;
         ensure(code == expected && !text.contains("controller_runtime"), || format!("{what}: {code}: {text}"))?;
     }
     // Authorizers learn of a new binding by a watch.
-    eventually("the reader to be let in", SOON, || async {
+    eventually("the reader to be let in", DEFAULT_TIMEOUT, || async {
         let (code, text) = manager.metrics(Some(&reader.token)).await.map_err(|error| error.to_string())?;
         if code == 200 { complete(&text) } else { Err(format!("{code}: {text}")) }
     })
     .await?;
     let log = manager.log();
-    ensure(![&install, &stranger, &reader].iter().any(|who| log.contains(&who.token)), || {
+    ensure(![&install, &other_client, &reader].iter().any(|who| log.contains(&who.token)), || {
         "a token is in the log".to_owned()
     })
 }
@@ -63,14 +63,14 @@ pub async fn by_https_only_to_whom_the_cluster_allows_them(stage: Stage) -> Resu
 pub async fn plain_by_flag_with_the_names_of_controller_runtime(stage: Stage) -> Result<(), Failure> {
     let install = stage.install().await?;
     let mut manager = Launch::default().start(&install)?;
-    manager.leads(SOON).await?;
+    manager.leads(DEFAULT_TIMEOUT).await?;
     working(&stage).await?;
     let (code, text) = manager.metrics(None).await?;
     ensure(code == 200, || format!("{code}: {text}"))?;
     complete(&text)?;
-    // A pass is counted once it has ended, which is after what it did can be seen.
+    // A reconcile is counted once it has ended, which is after its effects are visible.
     let at_least = async |name: &str, labels: &[&str], least: f64| {
-        eventually(&format!("{name}{labels:?} to be {least} or more"), SOON, || async {
+        eventually(&format!("{name}{labels:?} to be {least} or more"), DEFAULT_TIMEOUT, || async {
             let value = manager.metric(name, labels).await.map_err(|error| error.to_string())?;
             if value >= least { Ok(()) } else { Err(format!("it is {value}")) }
         })

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use e2e::proxy::{Fault, Rule};
 use tokio::time::sleep;
 
-use super::stage::{Failure, SOON, Stage, ensure, eventually};
+use super::stage::{DEFAULT_TIMEOUT, Failure, Stage, ensure, eventually};
 
 pub async fn the_other_controllers_work_and_it_is_picked_up_when_served(stage: Stage) -> Result<(), Failure> {
     let install = stage.install().await?;
@@ -15,9 +15,9 @@ pub async fn the_other_controllers_work_and_it_is_picked_up_when_served(stage: S
     let manager = stage.leader(&install, &proxy).await?;
     stage.app("web").await?;
     stage.sample("kept", "kept").await?;
-    stage.sample_kept("kept", "kept", SOON).await?;
+    stage.sample_kept("kept", "kept", DEFAULT_TIMEOUT).await?;
 
-    manager.ready(SOON).await?;
+    manager.ready(DEFAULT_TIMEOUT).await?;
     let (code, checks) = manager.health("/readyz?verbose").await?;
     let line = checks.lines().find(|line| line.contains("watch-myapps")).unwrap_or_default();
     ensure(code == 200 && line.starts_with("[-]watch-myapps failed: cannot watch myapps in namespace"), || {
@@ -26,7 +26,7 @@ pub async fn the_other_controllers_work_and_it_is_picked_up_when_served(stage: S
     ensure(checks.contains("[+]watch-samples ok"), || checks.clone())?;
     let errors = || manager.metric("multi_operator_watch_errors_total", &["kind=\"MyApp\""]);
     let first = errors().await?;
-    eventually("the metric to grow", SOON, || async {
+    eventually("the metric to grow", DEFAULT_TIMEOUT, || async {
         let now = errors().await.map_err(|error| error.to_string())?;
         if now > first && first > 0.0 { Ok(()) } else { Err(format!("{first}, then {now}")) }
     })

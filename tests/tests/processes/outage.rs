@@ -9,9 +9,9 @@ use e2e::timing::Timing;
 use futures::future::try_join_all;
 use tokio::time::sleep;
 
-use super::stage::{Failure, SOON, Stage, ensure, within};
+use super::stage::{DEFAULT_TIMEOUT, Failure, Stage, ensure, within};
 
-/// From the API server's return until a change is acted on that was made meanwhile: what a probe may take with what comes after
+/// From the API server's return until the manager acts on a change that was made meanwhile: the time of a probe with what follows
 /// it, and the work.
 const BACK: Bar = Bar { timers: Duration::from_secs(3), work: Duration::from_secs(2) };
 /// How many requests the first second after the return may see.
@@ -38,7 +38,7 @@ pub async fn of_4_s_that_says_nothing(stage: Stage) -> Result<(), Failure> {
     survived(stage, OBJECTS, Duration::from_secs(4), silent).await
 }
 
-/// Shorter than a Lease's duration: nobody else may lead meanwhile.
+/// Shorter than a Lease's duration: no other manager may lead meanwhile.
 pub async fn of_10_s_however(stage: Stage) -> Result<(), Failure> {
     for (how, away) in [
         ("closed", closed as fn(&Proxy) -> Back<'_>),
@@ -47,7 +47,7 @@ pub async fn of_10_s_however(stage: Stage) -> Result<(), Failure> {
         ("silent", silent),
         ("503", without_backends),
     ] {
-        let stage = stage.beside(how).await?;
+        let stage = stage.another(how).await?;
         survived(stage, OBJECTS, Duration::from_secs(10), away).await.map_err(|error| format!("{how}: {error}"))?;
     }
     Ok(())
@@ -118,7 +118,7 @@ fn slow(proxy: &Proxy) -> Back<'_> {
     spoiled(proxy, Fault::Late(Duration::from_secs(15)))
 }
 
-/// What befalls every request, with watches cut off at its beginning.
+/// The fault that each request gets, with watches cut off at its beginning.
 fn spoiled(proxy: &Proxy, fault: Fault) -> Back<'_> {
     let rule = proxy.rule(Rule::new(|_: &Call| true, fault));
     proxy.cut_watches();
@@ -133,8 +133,8 @@ async fn survived(stage: Stage, objects: usize, lasts: Duration, away: fn(&Proxy
     let names: Vec<String> = (0..objects).map(|number| format!("unchanged-{number}")).collect();
     try_join_all(names.iter().map(|name| stage.sample(name, "as before"))).await?;
     stage.sample("edited", "before").await?;
-    try_join_all(names.iter().map(|name| stage.sample_kept(name, "as before", SOON * 10))).await?;
-    stage.sample_kept("edited", "before", SOON).await?;
+    try_join_all(names.iter().map(|name| stage.sample_kept(name, "as before", DEFAULT_TIMEOUT * 10))).await?;
+    stage.sample_kept("edited", "before", DEFAULT_TIMEOUT).await?;
 
     let (back, left) = (away(&proxy), Instant::now());
     sleep(lasts).await;
@@ -142,7 +142,7 @@ async fn survived(stage: Stage, objects: usize, lasts: Duration, away: fn(&Proxy
     let timing = Timing::exclusive().await;
     let before = proxy.journal().len();
     let (begun, returned) = (Moment::now(), Instant::now());
-    // Longer than asked for, where others measured something first.
+    // Longer than intended, if other tests measured first.
     let lasted = returned.duration_since(left);
     back();
     stage.sample_kept("edited", "after", Duration::from_secs(60)).await?;
@@ -161,6 +161,6 @@ async fn survived(stage: Stage, objects: usize, lasts: Duration, away: fn(&Proxy
     ensure(!since.iter().any(|call| about(&call)), || format!("writes to what had not changed: {since:?}"))?;
     ensure(manager.ends(Duration::from_millis(1)).await.is_err(), || format!("it ended: {}", manager.log()))?;
     // A Lease lasts longer than the shortest.
-    let worked_on = lasted < Duration::from_secs(12) || manager.log().contains("nobody else has led: working again");
+    let worked_on = lasted < Duration::from_secs(12) || manager.log().contains("no other manager has led: resuming");
     ensure(worked_on, || manager.log())
 }

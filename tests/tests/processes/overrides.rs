@@ -6,7 +6,7 @@ use e2e::process::install::apply;
 use k8s_openapi::api::apps::v1::Deployment;
 use serde_json::{Value, json};
 
-use super::stage::{Failure, SOON, Stage, ensure};
+use super::stage::{DEFAULT_TIMEOUT, Failure, Stage, ensure};
 
 const IMAGE: &str = "nginx:1.25";
 
@@ -17,7 +17,7 @@ async fn app(stage: &Stage, overrides: Value) -> Result<(), Failure> {
 /// Waits until the MyApp is stalled for that reason, and returns what is said.
 async fn stalled(stage: &Stage, reason: &str) -> Result<String, Failure> {
     stage
-        .until::<MyApp, _>("web", reason, SOON, |app| {
+        .until::<MyApp, _>("web", reason, DEFAULT_TIMEOUT, |app| {
             let generation = app?.metadata.generation;
             let stalled = app?.status.as_ref()?.contract.condition("Stalled")?;
             (stalled.reason.as_str() == reason && stalled.observed_generation == generation)
@@ -39,7 +39,7 @@ pub async fn pods_are_overridden_as_far_as_the_administrator_and_pod_security_le
     .await?;
     let install = stage.install().await?;
     let mut manager = Launch::default().env("POD_OVERRIDES", "all").start(&install)?;
-    manager.leads(SOON).await?;
+    manager.leads(DEFAULT_TIMEOUT).await?;
     let sidecar = json!({ "spec": {
         "securityContext": { "fsGroup": 1000 },
         "initContainers": [{ "name": "init", "image": IMAGE, "command": ["true"] }],
@@ -49,7 +49,7 @@ pub async fn pods_are_overridden_as_far_as_the_administrator_and_pod_security_le
         ],
     } });
     app(&stage, sidecar).await?;
-    stage.app_ready("web", SOON).await?;
+    stage.app_ready("web", DEFAULT_TIMEOUT).await?;
     let before = stage.api::<Deployment>().get("web").await?;
     let pod = before.spec.as_ref().and_then(|spec| spec.template.spec.as_ref()).ok_or("no template")?;
     let names: Vec<&str> = pod.containers.iter().map(|container| &*container.name).collect();
@@ -69,10 +69,10 @@ pub async fn pods_are_overridden_as_far_as_the_administrator_and_pod_security_le
     let after = stage.api::<Deployment>().get("web").await?;
     ensure(after.metadata.generation == before.metadata.generation, || "the Deployment was changed".to_owned())?;
     manager.signal("TERM").await?;
-    manager.ends(SOON).await?;
+    manager.ends(DEFAULT_TIMEOUT).await?;
 
     let mut manager = Launch::default().env("POD_OVERRIDES", "none").start(&install)?;
-    manager.leads(SOON).await?;
+    manager.leads(DEFAULT_TIMEOUT).await?;
     app(&stage, json!({ "metadata": { "labels": { "team": "a" } } })).await?;
     let message = stalled(&stage, "PodOverridesNotAllowed").await?;
     ensure(message.contains("--pod-overrides=none"), || message.clone())

@@ -6,9 +6,9 @@ use e2e::process::Launch;
 use e2e::process::install::apply;
 use serde_json::{Value, json};
 
-use super::stage::{Failure, SOON, Stage, ensure};
+use super::stage::{DEFAULT_TIMEOUT, Failure, Stage, ensure};
 
-/// Stands for alpine, of which the manifest uses the shell alone.
+/// A substitute for alpine, of which the manifest uses the shell only.
 const IMAGE: &str = "nginx:1.25";
 
 /// The MyApps of tests/public, each with a name of its own: some of the originals are called the same.
@@ -25,9 +25,9 @@ fn apps() -> Result<Vec<Value>, Failure> {
     Ok(apps)
 }
 
-/// Makes what a MyApp needs beside it: the service account, without which the API server makes no pod, not even in a dry run, and
-/// what restarts the pods.
-async fn beside(stage: &Stage, app: &Value) -> Result<(), Failure> {
+/// Creates what a MyApp needs in addition: the service account, without which the API server creates no pod, not even in a dry
+/// run, and the objects that restart the pods.
+async fn create_needed(stage: &Stage, app: &Value) -> Result<(), Failure> {
     let spec = &app["spec"];
     let restart_on = spec["restartOn"].as_array().into_iter().flatten();
     let objects =
@@ -44,10 +44,10 @@ async fn beside(stage: &Stage, app: &Value) -> Result<(), Failure> {
 pub async fn each_is_taken_and_rendered(stage: Stage) -> Result<(), Failure> {
     let install = stage.install().await?;
     let mut manager = Launch::default().env("POD_OVERRIDES", "all").start(&install)?;
-    manager.leads(SOON).await?;
+    manager.leads(DEFAULT_TIMEOUT).await?;
     let mut names = Vec::new();
     for mut app in apps()? {
-        beside(&stage, &app).await?;
+        create_needed(&stage, &app).await?;
         names.push(app["metadata"]["name"].as_str().unwrap_or_default().to_owned());
         // As it is: whether the schema and its rules take it.
         app["spec"]["paused"] = json!(true);
@@ -61,22 +61,22 @@ pub async fn each_is_taken_and_rendered(stage: Stage) -> Result<(), Failure> {
     }
     ensure(names.len() == 27, || format!("there are {} files in tests/public", names.len()))?;
     for name in &names {
-        stage.app_ready(name, SOON).await?;
+        stage.app_ready(name, DEFAULT_TIMEOUT).await?;
     }
     Ok(())
 }
 
-pub async fn a_sidecar_runs_beside_the_application(stage: Stage) -> Result<(), Failure> {
+pub async fn a_sidecar_runs_next_to_the_application(stage: Stage) -> Result<(), Failure> {
     let install = stage.install().await?;
     let mut manager = Launch::default().env("POD_OVERRIDES", "all").start(&install)?;
-    manager.leads(SOON).await?;
+    manager.leads(DEFAULT_TIMEOUT).await?;
     let mut app: Value =
         serde_yaml_ng::from_str(&include_str!("../../public/05-log-sidecar.yaml").replace("alpine:latest", IMAGE))?;
     app["metadata"]["name"] = json!("logging");
     apply(&stage.client, Some(&stage.name), app).await?;
-    stage.app_ready("logging", 4 * SOON).await?;
+    stage.app_ready("logging", 4 * DEFAULT_TIMEOUT).await?;
     let arguments = ["--namespace", &stage.name, "logs", "deployment/logging", "--container=logshipper"];
-    let logs = super::stage::eventually("what the application logs, from its sidecar", SOON, || async {
+    let logs = super::stage::eventually("what the application logs, from its sidecar", DEFAULT_TIMEOUT, || async {
         let answer = e2e::kubectl::kubectl(&arguments).await;
         if answer.success && answer.stdout.contains("logging") {
             Ok(answer.stdout)

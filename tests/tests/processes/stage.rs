@@ -7,7 +7,7 @@ use std::time::Duration;
 use api::my_app::MyApp;
 use api::sample::Sample;
 use e2e::call::{Call, lines};
-use e2e::objects::Ours;
+use e2e::objects::ManagedKind;
 use e2e::patience::{Bar, Deadline, Moment};
 use e2e::process::install::apply;
 use e2e::process::{Install, Launch, Manager};
@@ -25,8 +25,8 @@ use tokio::time::sleep;
 
 pub use e2e::process::Failure;
 
-/// How long what takes well under a second may take here, where two cores carry sixteen tests and a cluster.
-pub const SOON: Duration = Duration::from_secs(15);
+/// The default time limit: long for what takes well under a second, since two cores carry sixteen tests and a cluster.
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(15);
 /// How long a manager that has settled has written nothing.
 const QUIET: Duration = Duration::from_secs(1);
 /// Kinds that all controllers together watch, those apart that a cluster may do without.
@@ -55,19 +55,19 @@ pub fn logs() -> String {
 }
 
 impl Stage {
-    /// Makes one.
+    /// Creates one.
     pub async fn new(purpose: &str) -> Result<Self, Failure> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let unique = format!("{:x}-{:x}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        Self { name: format!("processes-{purpose}-{unique}"), client: client().await? }.made().await
+        Self { name: format!("processes-{purpose}-{unique}"), client: client().await? }.create().await
     }
 
     /// Another namespace for the same test.
-    pub async fn beside(&self, purpose: &str) -> Result<Self, Failure> {
-        Self { name: format!("{}-{purpose}", self.name), client: self.client.clone() }.made().await
+    pub async fn another(&self, purpose: &str) -> Result<Self, Failure> {
+        Self { name: format!("{}-{purpose}", self.name), client: self.client.clone() }.create().await
     }
 
-    async fn made(self) -> Result<Self, Failure> {
+    async fn create(self) -> Result<Self, Failure> {
         apply(
             &self.client,
             None,
@@ -77,7 +77,7 @@ impl Stage {
         Ok(self)
     }
 
-    /// Deletes it, without waiting, and those beside it.
+    /// Deletes it, without waiting, and its siblings.
     pub async fn clear(&self) -> Result<(), Failure> {
         let namespaces: Api<Namespace> = Api::all(self.client.clone());
         for namespace in namespaces.list_metadata(&ListParams::default()).await? {
@@ -102,7 +102,7 @@ impl Stage {
     /// A manager that leads, behind that proxy.
     pub async fn leader(&self, install: &Install, proxy: &Proxy) -> Result<Manager, Failure> {
         let mut manager = Launch::default().through(proxy).start(install)?;
-        manager.leads(SOON).await?;
+        manager.leads(DEFAULT_TIMEOUT).await?;
         Ok(manager)
     }
 
@@ -132,7 +132,7 @@ impl Stage {
         apply(&self.client, Some(&self.name), app).await
     }
 
-    /// Watches an object until `judge` finds what it looks for; the last state seen is told otherwise.
+    /// Watches an object until `judge` returns a value; an error has the last state.
     pub async fn until<K, T>(
         &self,
         name: &str,
@@ -165,10 +165,10 @@ impl Stage {
         self.until::<MyApp, _>(name, "Ready", limit, |app| app?.is_ready().then_some(())).await
     }
 
-    /// Waits for a condition of an object of ours; returns its reason and message.
+    /// Waits for a condition of one of this project's kinds; returns its reason and message.
     pub async fn condition<K>(&self, name: &str, type_: &str, limit: Duration) -> Result<(String, String), Failure>
     where
-        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Ours,
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + ManagedKind,
         K: Clone + Debug + Serialize + DeserializeOwned,
     {
         self.until::<K, _>(name, type_, limit, |object| {
@@ -201,12 +201,12 @@ impl Stage {
     where
         K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + DeserializeOwned,
     {
-        let ours = ListParams::default().labels("app.kubernetes.io/managed-by=multi-operator");
-        Ok(self.api::<K>().list(&ours).await?.items.len())
+        let owned = ListParams::default().labels("app.kubernetes.io/managed-by=multi-operator");
+        Ok(self.api::<K>().list(&owned).await?.items.len())
     }
 }
 
-/// Asks until the answer is `Ok`; an `Err` says what is still missing.
+/// Polls `ask` until it returns `Ok`; an `Err` says what is still missing.
 pub async fn eventually<T, F>(what: &str, limit: Duration, ask: impl FnMut() -> F) -> Result<T, Failure>
 where
     F: Future<Output = Result<T, String>>,
@@ -216,7 +216,7 @@ where
 
 /// Waits until nothing more comes through a proxy that writes to objects: for a while, in normal time.
 pub async fn settled(proxy: &Proxy) -> Result<(), Failure> {
-    let (deadline, mut seen, mut since) = (Deadline::after(SOON), usize::MAX, Moment::now());
+    let (deadline, mut seen, mut since) = (Deadline::after(DEFAULT_TIMEOUT), usize::MAX, Moment::now());
     loop {
         let all = writes(&proxy.journal());
         if seen != all.len() {
@@ -225,7 +225,7 @@ pub async fn settled(proxy: &Proxy) -> Result<(), Failure> {
         if since.passed().normal >= QUIET {
             return Ok(());
         }
-        ensure(!deadline.is_over(), || format!("the manager goes on writing: {}:\n{}", deadline.late(), lines(&all)))?;
+        ensure(!deadline.is_over(), || format!("the manager keeps writing: {}:\n{}", deadline.late(), lines(&all)))?;
         sleep(QUIET / 10).await;
     }
 }

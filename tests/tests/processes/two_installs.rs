@@ -1,23 +1,23 @@
-//! Two installs over the same objects (by OLM and by kustomize, say): one works, the other stands back and says so, and
-//! takes over when the first is gone, or at once when told to.
+//! Two installs over the same objects (by OLM and by kustomize, say): one works, the other yields and says so, and takes over
+//! when the first is removed, or at once by a flag.
 
 use std::time::{Duration, Instant};
 
 use api::my_app::MyApp;
 use api::sample::Sample;
 use e2e::call::{Call, lines};
-use e2e::objects::Ours;
+use e2e::objects::ManagedKind;
 use e2e::process::{Install, Launch, Manager};
 use e2e::proxy::Proxy;
 use tokio::time::sleep;
 
-use super::stage::{Failure, SOON, Stage, ensure, none, settled, writes};
+use super::stage::{DEFAULT_TIMEOUT, Failure, Stage, ensure, none, settled, writes};
 
-/// An object that is held elsewhere is looked at every 15 s, by an answer at most 15 s old.
+/// The manager checks an object of another install every 15 s, by an answer that is at most 15 s old.
 const RELEASED: Duration = Duration::from_secs(40);
 /// What a Lease lasts after its last renewal.
 const LEASE: Duration = Duration::from_secs(15);
-/// And a Lease that only stands still has to be seen still for 17 s.
+/// A Lease that is not renewed has to be observed for 17 s in addition.
 const EXPIRED: Duration = Duration::from_secs(65);
 
 struct Rivals {
@@ -28,34 +28,34 @@ struct Rivals {
 }
 
 impl Rivals {
-    /// The first works; the second has come later, and has said that it stands back.
+    /// The first works; the second came later, and has reported that it yields.
     async fn start(stage: &Stage) -> Result<Self, Failure> {
-        let (install, other) = (stage.install().await?, stage.beside("other").await?);
+        let (install, other) = (stage.install().await?, stage.another("other").await?);
         let mine = stage.proxy(&install).await?;
         let first = stage.leader(&install, &mine).await?;
         stage.sample("kept", "by the first").await?;
         stage.app("web").await?;
-        stage.sample_kept("kept", "by the first", SOON).await?;
-        stage.app_ready("web", SOON).await?;
+        stage.sample_kept("kept", "by the first", DEFAULT_TIMEOUT).await?;
+        stage.app_ready("web", DEFAULT_TIMEOUT).await?;
 
         let install = Install::namespaced(&stage.client, &other.name, &[&stage.name]).await?;
         install.bind_cluster_role("metrics_auth_cluster_role.yaml").await?;
-        let theirs = stage.proxy(&install).await?;
-        let second = stage.leader(&install, &theirs).await?;
+        let foreign = stage.proxy(&install).await?;
+        let second = stage.leader(&install, &foreign).await?;
         for (reason, message) in [
-            stage.condition::<Sample>("kept", "Conflict", SOON).await?,
-            stage.condition::<MyApp>("web", "Conflict", SOON).await?,
+            stage.condition::<Sample>("kept", "Conflict", DEFAULT_TIMEOUT).await?,
+            stage.condition::<MyApp>("web", "Conflict", DEFAULT_TIMEOUT).await?,
         ] {
             let says = message.contains(&format!("{}/manager", stage.name)) && message.contains("--take-over");
             ensure(reason == "ManagedElsewhere" && says, || format!("{reason}: {message}"))?;
         }
-        Ok(Self { first: (first, mine), second: (second, theirs), install })
+        Ok(Self { first: (first, mine), second: (second, foreign), install })
     }
 
-    /// While both run, the second has said its word once an object, and the first goes on.
+    /// While both run, the second has reported once per object, and the first continues.
     async fn live_side_by_side(&self, stage: &Stage) -> Result<(), Failure> {
         stage.sample("kept", "edited").await?;
-        stage.sample_kept("kept", "edited", SOON).await?;
+        stage.sample_kept("kept", "edited", DEFAULT_TIMEOUT).await?;
         sleep(Duration::from_secs(3)).await;
         let said = writes(&self.second.1.journal());
         let others: Vec<Call> = said.iter().filter(|call| call.subresource != "status").cloned().collect();
@@ -76,7 +76,7 @@ impl Rivals {
         stage.until::<Sample, _>("kept", "the second's", limit, |seen| taken(seen?.contract())).await?;
         stage.until::<MyApp, _>("web", "the second's", limit, |seen| taken(seen?.contract())).await?;
         stage.sample("kept", "by the second").await?;
-        stage.sample_kept("kept", "by the second", SOON).await
+        stage.sample_kept("kept", "by the second", DEFAULT_TIMEOUT).await
     }
 }
 
@@ -100,8 +100,8 @@ pub async fn the_second_takes_over_when_the_first_is_killed(stage: Stage) -> Res
     rivals.first.0.kill().await?;
     let (killed, before) = (Instant::now(), rivals.second.1.journal().len());
     rivals.second_has_it(&stage, EXPIRED).await?;
-    // One reading never proves death: nothing is taken while the Lease may still be held.
-    // Killed that early it has only made its Lease.
+    // One reading never shows that an install is dead: nothing is taken over while the Lease may still be held.
+    // Killed that early, it has only created its Lease.
     let renewal = |call: &Call| {
         call.is_lease() && matches!((call.verb.as_str(), call.code), ("update", Some(200)) | ("create", Some(201)))
     };
@@ -113,32 +113,32 @@ pub async fn the_second_takes_over_when_the_first_is_killed(stage: Stage) -> Res
     Ok(())
 }
 
-pub async fn the_second_takes_over_at_once_when_told_to(stage: Stage) -> Result<(), Failure> {
+pub async fn the_second_takes_over_at_once_by_flag(stage: Stage) -> Result<(), Failure> {
     let mut rivals = Rivals::start(&stage).await?;
     rivals.second.0.signal("TERM").await?;
     rivals.second.0.ends(Duration::from_secs(10)).await?;
     let before = rivals.first.1.journal().len();
     let again = stage.proxy(&rivals.install).await?;
     let mut second = Launch::default().through(&again).flag("--take-over").start(&rivals.install)?;
-    second.leads(SOON).await?;
+    second.leads(DEFAULT_TIMEOUT).await?;
     let led = Instant::now();
     rivals.second = (second, again);
     let holder = format!("{}/manager", rivals.install.namespace);
     stage
-        .until::<MyApp, _>("web", "the second's", SOON, |seen| {
+        .until::<MyApp, _>("web", "the second's", DEFAULT_TIMEOUT, |seen| {
             (seen?.contract()?.managed_by.as_deref() == Some(&holder)).then_some(())
         })
         .await?;
     println!("two installs: --take-over: taken {:.1?} after leading", led.elapsed());
     // Until then an edit is still the first's to see to.
     stage
-        .until::<Sample, _>("kept", "the second's", SOON, |seen| {
+        .until::<Sample, _>("kept", "the second's", DEFAULT_TIMEOUT, |seen| {
             (seen?.contract()?.managed_by.as_deref() == Some(&holder)).then_some(())
         })
         .await?;
     stage.sample("kept", "by the second").await?;
-    stage.sample_kept("kept", "by the second", SOON).await?;
-    // The first still runs, and has to let go: each says its word, and then there is silence.
+    stage.sample_kept("kept", "by the second", DEFAULT_TIMEOUT).await?;
+    // The first still runs, and has to yield: each reports once, and then there are no more writes.
     sleep(Duration::from_secs(5)).await;
     settled(&rivals.first.1).await?;
     settled(&rivals.second.1).await?;
@@ -146,6 +146,6 @@ pub async fn the_second_takes_over_at_once_when_told_to(stage: Stage) -> Result<
     sleep(Duration::from_secs(20)).await;
     none(&writes(&rivals.first.1.since(settled.0)), "writes of the first, in 20 s after it was displaced")?;
     none(&writes(&rivals.second.1.since(settled.1)), "writes of the second, in 20 s after it took over")?;
-    let words = writes(&rivals.first.1.since(before));
-    ensure(words.len() <= 4, || format!("the first did not let go:\n{}", lines(&words)))
+    let writes_of_first = writes(&rivals.first.1.since(before));
+    ensure(writes_of_first.len() <= 4, || format!("the first did not let go:\n{}", lines(&writes_of_first)))
 }

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio::time::sleep;
 
-use super::stage::{Failure, SOON, Stage, ensure, writes};
+use super::stage::{DEFAULT_TIMEOUT, Failure, Stage, ensure, writes};
 
 /// The schema would refuse it, so it is put into what the manager gets to see.
 fn spoil(object: &mut Value) {
@@ -23,7 +23,7 @@ fn spoil(object: &mut Value) {
     }
 }
 
-pub async fn it_is_said_on_that_object_and_the_others_go_on(stage: Stage) -> Result<(), Failure> {
+pub async fn it_is_reported_on_that_object_and_the_others_are_reconciled(stage: Stage) -> Result<(), Failure> {
     let install = stage.install().await?;
     let proxy = stage.proxy(&install).await?;
     let apps = |call: &e2e::call::Call| call.resource == "myapps" && matches!(call.verb.as_str(), "list" | "watch");
@@ -33,22 +33,22 @@ pub async fn it_is_said_on_that_object_and_the_others_go_on(stage: Stage) -> Res
         stage.app(name).await?;
     }
     let manager = stage.leader(&install, &proxy).await?;
-    manager.ready(SOON).await?;
+    manager.ready(DEFAULT_TIMEOUT).await?;
     for name in ["junk-watched", "sound-watched"] {
         stage.app(name).await?;
     }
     for name in ["junk-listed", "junk-watched"] {
-        let (reason, message) = stage.condition::<MyApp>(name, "Stalled", SOON).await?;
-        let told = reason == "Undecodable" && message.contains("does not decode") && message.contains("junk");
-        ensure(told, || format!("{name} says {reason}: {message}"))?;
+        let (reason, message) = stage.condition::<MyApp>(name, "Stalled", DEFAULT_TIMEOUT).await?;
+        let reported = reason == "Undecodable" && message.contains("does not decode") && message.contains("junk");
+        ensure(reported, || format!("{name} says {reason}: {message}"))?;
     }
     for name in ["sound-listed", "sound-watched"] {
-        stage.app_ready(name, SOON).await?;
+        stage.app_ready(name, DEFAULT_TIMEOUT).await?;
     }
-    // The watch goes on after what it could not read.
+    // The watch continues after the object that it could not decode.
     stage.app_of("sound-listed", json!({ "image": "nginx:1.26", "replicas": 0 })).await?;
     stage
-        .until::<Deployment, _>("sound-listed", "its new image", SOON, |seen| {
+        .until::<Deployment, _>("sound-listed", "its new image", DEFAULT_TIMEOUT, |seen| {
             (e2e::objects::image(seen?) == "nginx:1.26").then_some(())
         })
         .await?;
@@ -64,10 +64,10 @@ pub async fn it_is_said_on_that_object_and_the_others_go_on(stage: Stage) -> Res
     spoiled.lift();
     proxy.cut_watches();
     stage.app_of("junk-listed", json!({ "image": "nginx:1.26", "replicas": 0 })).await?;
-    stage.app_ready("junk-listed", SOON).await
+    stage.app_ready("junk-listed", DEFAULT_TIMEOUT).await
 }
 
-/// It says what is latched: without it, another cluster would be begun beside the volumes.
+/// Status has what is latched: without it, the operator would initialize another cluster next to the volumes.
 pub async fn an_etcd_cluster_keeps_what_its_status_says(stage: Stage) -> Result<(), Failure> {
     let install = stage.install().await?;
     let proxy = stage.proxy(&install).await?;
@@ -86,11 +86,11 @@ pub async fn an_etcd_cluster_keeps_what_its_status_says(stage: Stage) -> Result<
     let api = stage.api::<EtcdCluster>();
     api.patch_status("web", &PatchParams::default(), &Patch::Merge(json!({ "status": latched }))).await?;
     let manager = stage.leader(&install, &proxy).await?;
-    let (reason, _) = stage.condition::<EtcdCluster>("web", "Stalled", SOON).await?;
+    let (reason, _) = stage.condition::<EtcdCluster>("web", "Stalled", DEFAULT_TIMEOUT).await?;
     ensure(reason == "Undecodable", || reason)?;
-    let told = json!(api.get_status("web").await?.status);
+    let reported = json!(api.get_status("web").await?.status);
     for (field, value) in latched.as_object().into_iter().flatten() {
-        ensure(told[field] == *value, || format!("{field} was {value}: {told}"))?;
+        ensure(reported[field] == *value, || format!("{field} was {value}: {reported}"))?;
     }
     let pods = stage.api::<Pod>().list(&ListParams::default()).await?.items.len();
     ensure(pods == 0, || format!("{pods} pods: {}", manager.log()))

@@ -1,9 +1,8 @@
 //! Writes numbered keys into an etcd cluster, one after another, and knows which of them were acknowledged.
 //!
-//! `etcd-writer ENDPOINT [PAUSE_MS [VALUE_BYTES]]` runs as a pod beside the cluster under test. It is asked over HTTP, port
-//! 8080: `/progress` tells how far it is; `/verdict` holds the writing, reads every acknowledged key back, compares what
-//! the members say of themselves, answers with one line of JSON that it also logs, and goes on writing. Tests read the
-//! answers through the API server.
+//! `etcd-writer ENDPOINT [PAUSE_MS [VALUE_BYTES]]` runs as a pod next to the cluster under test. It answers HTTP requests at port
+//! 8080: `/progress` returns its progress; `/verdict` pauses the writing, reads every acknowledged key back, compares the
+//! members' answers, returns one line of JSON that it also logs, and continues. Tests read the answers through the API server.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -20,7 +19,7 @@ mod writing;
 
 use writing::Writing;
 
-/// Where it is asked.
+/// The address of the HTTP server.
 const PORT: u16 = 8080;
 
 #[tokio::main(flavor = "current_thread")]
@@ -35,7 +34,7 @@ async fn main() -> ExitCode {
     let bytes = usize::try_from(number(0)).unwrap_or(0);
     let ended = tokio::select! {
         ended = serve(Arc::new(Mutex::new(Writing::new(endpoint, bytes))), pause) => ended,
-        ended = told_to_end() => ended,
+        ended = termination_signal() => ended,
     };
     match ended {
         Ok(()) => ExitCode::SUCCESS,
@@ -46,8 +45,8 @@ async fn main() -> ExitCode {
     }
 }
 
-/// What it knows is lost with it, so nobody should end it before the verdict.
-async fn told_to_end() -> std::io::Result<()> {
+/// Its record is lost with it, so nothing should end it before the verdict.
+async fn termination_signal() -> std::io::Result<()> {
     signal(SignalKind::terminate())?.recv().await;
     Ok(())
 }

@@ -11,17 +11,17 @@ use tokio::time::{sleep, timeout};
 use crate::writing::{PREFIX, Writing, connect, key};
 
 /// How long a member may take to answer anything, with tries.
-const PATIENCE: Duration = Duration::from_secs(20);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 const ONCE: Duration = Duration::from_secs(3);
 /// The same for all keys with their values, which may be gigabytes: to read them, or to have a member hash them.
 const ALL: Duration = Duration::from_secs(60);
-const AGAIN: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// How many keys are read at a time, if so many of them fit into a message, of 4 MiB.
 const PAGE: usize = 100;
 const MESSAGE: usize = 3 << 20;
 /// What gRPC calls a method that the server does not know.
 const UNIMPLEMENTED: i32 = 12;
-/// How many numbers are told by name.
+/// How many numbers are listed.
 const SHOWN: usize = 10;
 
 /// The verdict, as one line of JSON.
@@ -56,28 +56,28 @@ where
     loop {
         let answer = timeout(once, ask()).await.unwrap_or_else(|_| Err(format!("no answer within {once:?}")));
         match answer {
-            Err(_) if begun.elapsed() < PATIENCE => sleep(AGAIN).await,
+            Err(_) if begun.elapsed() < ANSWER_TIMEOUT => sleep(POLL_INTERVAL).await,
             answer => return answer,
         }
     }
 }
 
-/// All keys of ours, by linearizable reads, and the revision as of the last.
+/// All keys of this writer, by linearizable reads, and the revision as of the last.
 async fn read(writing: &Writing) -> Result<(BTreeMap<String, KeyValue>, i64), String> {
     let page = (MESSAGE / writing.value(0).len()).clamp(1, PAGE);
-    pages(&mut connect(&writing.endpoint).await.map_err(words)?, page, None).await
+    pages(&mut connect(&writing.endpoint).await.map_err(message)?, page, None).await
 }
 
-/// All keys of ours; or those that the member that is asked had at a revision, without asking the others.
+/// All keys of this writer; or those that the queried member had at a revision, without a quorum.
 async fn pages(client: &mut Client, page: usize, at: Option<i64>) -> Result<(BTreeMap<String, KeyValue>, i64), String> {
-    let limit = i64::try_from(page).map_err(words)?;
+    let limit = i64::try_from(page).map_err(message)?;
     let (mut found, mut from, mut revision) = (BTreeMap::new(), PREFIX.to_owned(), 0);
     loop {
         let end = format!("{}0", PREFIX.trim_end_matches('/'));
         let options = GetOptions::new().with_range(end).with_limit(limit);
         let options = options.with_sort(SortTarget::Key, SortOrder::Ascend);
         let options = at.map_or(options.clone(), |revision| options.with_serializable().with_revision(revision));
-        let mut page = client.get(from.as_str(), Some(options)).await.map_err(words)?;
+        let mut page = client.get(from.as_str(), Some(options)).await.map_err(message)?;
         revision = page.header().map_or(revision, |header| header.revision());
         for pair in page.take_kvs() {
             found.insert(String::from_utf8_lossy(pair.key()).into_owned(), pair);
@@ -101,7 +101,7 @@ fn lost(writing: &Writing, found: &BTreeMap<String, KeyValue>) -> Vec<u64> {
     record.iter().filter(|entry| !kept(*entry)).map(|(number, _)| *number).collect()
 }
 
-/// A member, as one that was asked lists it.
+/// A member, as the queried one lists it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Member {
     name: String,
@@ -111,12 +111,12 @@ struct Member {
 }
 
 async fn members(endpoint: &str) -> Result<BTreeSet<Member>, String> {
-    listed(&mut connect(endpoint).await.map_err(words)?).await
+    listed(&mut connect(endpoint).await.map_err(message)?).await
 }
 
-/// The list of the member that is asked, which has it from its own log.
+/// The list of the queried member, from its own log.
 async fn listed(client: &mut Client) -> Result<BTreeSet<Member>, String> {
-    let list = client.member_list().await.map_err(words)?;
+    let list = client.member_list().await.map_err(message)?;
     let member = |member: &etcd_client::Member| Member {
         name: member.name().to_owned(),
         id: member.id(),
@@ -128,7 +128,7 @@ async fn listed(client: &mut Client) -> Result<BTreeSet<Member>, String> {
 
 /// What each member says of itself, and how that differs.
 async fn compare(members: BTreeSet<Member>, revision: i64, wrong: &mut Vec<String>) -> Value {
-    let (mut told, mut hashes) = (Vec::new(), BTreeSet::new());
+    let (mut statuses, mut hashes) = (Vec::new(), BTreeSet::new());
     for member in &members {
         let (name, id) = (&member.name, format!("{:x}", member.id));
         let Some(url) = &member.url else {
@@ -138,7 +138,7 @@ async fn compare(members: BTreeSet<Member>, revision: i64, wrong: &mut Vec<Strin
         match persist(ALL, || ask(url, &members, revision)).await {
             Ok((version, hash, compacted)) => {
                 hashes.insert((hash, compacted));
-                told.push(
+                statuses.push(
                     json!({ "name": name, "id": id, "learner": member.learner, "version": version, "hash": hash }),
                 );
             }
@@ -148,40 +148,40 @@ async fn compare(members: BTreeSet<Member>, revision: i64, wrong: &mut Vec<Strin
     if hashes.len() > 1 {
         wrong.push(format!("the members' data differs at revision {revision}: hashes and compactions {hashes:?}"));
     }
-    told.into()
+    statuses.into()
 }
 
 /// A member's version, and its hash at a revision with that of its last compaction; if it lists the same members.
 async fn ask(url: &str, members: &BTreeSet<Member>, revision: i64) -> Result<(String, u32, i64), String> {
-    let mut client = connect(url).await.map_err(words)?;
+    let mut client = connect(url).await.map_err(message)?;
     let own = listed(&mut client).await?;
     if own != *members {
         return Err(format!("it lists {own:?} where others list {members:?}"));
     }
-    let status = client.status().await.map_err(words)?;
+    let status = client.status().await.map_err(message)?;
     if status.leader() == 0 {
         return Err("it knows no leader".to_owned());
     }
-    // One that has not come to that revision yet refuses, and is asked again.
+    // A member that has not reached that revision yet returns an error, and is queried again.
     let (hash, compacted) = match client.maintenance_client().hash_kv(revision).await {
         Ok(hash) => (hash.hash(), hash.compact_version()),
         Err(Error::GRpcStatus(status)) if i32::from(status.code()) == UNIMPLEMENTED => {
             (held(&mut client, revision).await?, 0)
         }
-        Err(error) => return Err(words(error)),
+        Err(error) => return Err(message(error)),
     };
     Ok((status.version().to_owned(), hash, compacted))
 }
 
-/// Before 3.3 members do not tell a hash. What one holds of ours at a revision stands for all that it holds.
+/// Before 3.3 members do not report a hash. The hash of this writer's keys at a revision stands for all.
 async fn held(client: &mut Client, revision: i64) -> Result<u32, String> {
     let mut hasher = DefaultHasher::new();
     for (key, pair) in pages(client, PAGE, Some(revision)).await?.0 {
         (key, pair.value(), pair.create_revision(), pair.mod_revision(), pair.version()).hash(&mut hasher);
     }
-    u32::try_from(hasher.finish() >> 32).map_err(words)
+    u32::try_from(hasher.finish() >> 32).map_err(message)
 }
 
-fn words(error: impl std::fmt::Display) -> String {
+fn message(error: impl std::fmt::Display) -> String {
     error.to_string()
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::snapshot::snapshot_path;
-use crate::argv::{Arguments, Argv};
+use crate::argv::{AgentCommand, Argv};
 use crate::values::{RunDir, Seconds};
 
 /// Who may connect.
@@ -24,8 +24,8 @@ pub enum AccessRules {
 ///
 /// Environment: PGUSER (postgres) and PGPASSWORD, those of the superuser; the agent reads the password only when it creates data,
 /// or for --reset-password. It empties postgresql.auto.conf: what ALTER SYSTEM changed holds until the next start, except for
-/// default_transaction_read_only while pg_hba.conf is closed. To replace pg_hba.conf while the server runs, use pg_hba.open.conf or
-/// pg_hba.closed.conf in the data directory.
+/// default_transaction_read_only while pg_hba.conf is closed. To replace pg_hba.conf while the server runs, use pg_hba.open.conf
+/// or pg_hba.closed.conf in the data directory.
 ///
 /// Result: {"systemIdentifier", "version", "initialised", "access", "passwordSet" (the password differed), "freeBytes",
 /// "volumeBytes", "inodes", "freeInodes" (on the volume, if the image has df)}
@@ -99,7 +99,7 @@ impl PgPrepare {
     }
 }
 
-impl Arguments for PgPrepare {
+impl AgentCommand for PgPrepare {
     const NAME: &'static str = "pg-prepare";
 
     fn render(&self, argv: &mut Argv) {
@@ -146,9 +146,9 @@ pub struct PgRun {
     /// data releases the reserve, so that the server has space to start
     #[arg(long, value_name = "BYTES")]
     pub reserve: Option<u64>,
-    /// The directory of the settings, as for agent pg-prepare. If postgres exits before it opens its data, it next starts with the
-    /// settings that it last served with, from PGDATA.proven; and so on until the directory has other settings, or agent pg-prepare
-    /// has run. PGDATA.attempt records that
+    /// The directory of the settings, as for agent pg-prepare. If postgres exits before it opens its data, it next starts with
+    /// the settings that it last served with, from PGDATA.proven; and so on until the directory has other settings, or agent
+    /// pg-prepare has run. PGDATA.attempt records that
     #[arg(long, value_name = "DIRECTORY")]
     pub configuration: Option<PathBuf>,
     /// How many seconds to wait until no other server uses the data; then DataInUse
@@ -159,7 +159,7 @@ pub struct PgRun {
     pub arguments: Vec<String>,
 }
 
-impl Arguments for PgRun {
+impl AgentCommand for PgRun {
     const NAME: &'static str = "pg-run";
 
     fn render(&self, argv: &mut Argv) {
@@ -195,7 +195,7 @@ pub struct PgReady {
     pub wait: Seconds<0>,
 }
 
-impl Arguments for PgReady {
+impl AgentCommand for PgReady {
     const NAME: &'static str = "pg-ready";
 
     fn render(&self, argv: &mut Argv) {
@@ -225,7 +225,7 @@ pub struct PgVersion {
     pub run: RunDir,
 }
 
-impl Arguments for PgVersion {
+impl AgentCommand for PgVersion {
     const NAME: &'static str = "pg-version";
 
     fn render(&self, argv: &mut Argv) {

@@ -6,7 +6,7 @@ use clap::builder::NonEmptyStringValueParser;
 use clap::error::Error;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, value_parser};
 
-use crate::argv::{Arguments, Argv};
+use crate::argv::{AgentCommand, Argv};
 use crate::values::Seconds;
 
 /// Creates an application's role and database if they do not exist, and runs SQL exactly once, even if processes are killed.
@@ -28,8 +28,8 @@ pub struct PgInit {
     /// The SQL to run, in this order
     #[command(flatten)]
     pub sql: SqlFiles,
-    /// The key under which multi_operator.ledger records, in the same transaction, that the SQL ran; if the record exists, nothing
-    /// runs. init by default
+    /// The key under which multi_operator.ledger records, in the same transaction, that the SQL ran; if the record exists,
+    /// nothing runs. init by default
     #[arg(long, value_name = "KEY")]
     pub ledger_key: Option<String>,
     /// How many seconds to retry while the server does not answer
@@ -37,7 +37,7 @@ pub struct PgInit {
     pub connect_timeout: Seconds<30>,
 }
 
-impl Arguments for PgInit {
+impl AgentCommand for PgInit {
     const NAME: &'static str = "pg-init";
 
     fn render(&self, argv: &mut Argv) {

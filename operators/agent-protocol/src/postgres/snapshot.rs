@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use crate::argv::{Arguments, Argv};
+use crate::argv::{AgentCommand, Argv};
 use crate::values::{Jobs, RunDir, Seconds};
 
 /// Whether a snapshot may have this name: it is one directory, and none of the agent's own.
@@ -35,8 +35,8 @@ fn parameter(text: &str) -> Result<(String, String), String> {
 
 /// Takes a logical snapshot: a pg_dump of databases, all roles, and a manifest.
 ///
-/// The manifest has checksums, and the rows counted at the same moment. If an intact snapshot already exists, it is reported and not
-/// recreated.
+/// The manifest has checksums, and the rows counted at the same moment. If an intact snapshot already exists, it is reported and
+/// not recreated.
 ///
 /// Environment: PGUSER (postgres), and without --offline PGHOST, PGPORT (5432), PGPASSWORD: those of the superuser.
 ///
@@ -70,7 +70,7 @@ pub struct PgDump {
     pub offline: Option<Offline>,
 }
 
-impl Arguments for PgDump {
+impl AgentCommand for PgDump {
     const NAME: &'static str = "pg-dump";
 
     fn render(&self, argv: &mut Argv) {
@@ -124,7 +124,7 @@ pub struct PgBasebackup {
     pub connect_timeout: Seconds<30>,
 }
 
-impl Arguments for PgBasebackup {
+impl AgentCommand for PgBasebackup {
     const NAME: &'static str = "pg-basebackup";
 
     fn render(&self, argv: &mut Argv) {
@@ -136,8 +136,8 @@ impl Arguments for PgBasebackup {
 /// How thoroughly a snapshot is verified.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum VerificationMode {
-    /// Loaded by the owners of its objects into a throwaway server, it also has the rows, contents, objects, owners and extensions
-    /// that the manifest lists; of a physical one, every row can be read
+    /// Loaded by the owners of its objects into a throwaway server, it also has the rows, contents, objects, owners and
+    /// extensions that the manifest lists; of a physical one, every row can be read
     #[default]
     Restore,
     /// Every file is as it was written
@@ -146,8 +146,8 @@ pub enum VerificationMode {
 
 /// Verifies a snapshot, by its checksums or by restoring it into a throwaway server.
 ///
-/// The checks are a JSON list of {"sql", "expect", "database"}: the owner of the database runs them, who can write nothing. expect is
-/// the output of psql, lines of values with | between; without it the SQL must succeed.
+/// The checks are a JSON list of {"sql", "expect", "database"}: the owner of the database runs them, who can write nothing.
+/// expect is the output of psql, lines of values with | between; without it the SQL must succeed.
 ///
 /// Result: {"mode", "kind", "bytes", "sha256", "engineVersion", "systemIdentifier", "tables", "rows", "checks", "seconds"}
 ///
@@ -188,7 +188,7 @@ impl PgVerify {
     }
 }
 
-impl Arguments for PgVerify {
+impl AgentCommand for PgVerify {
     const NAME: &'static str = "pg-verify";
 
     fn render(&self, argv: &mut Argv) {
@@ -207,15 +207,15 @@ impl Arguments for PgVerify {
 ///
 /// The owner of each object loads it, in a session of its own; a load that changes the permissions of roles is RestoreFailed.
 /// Existing roles keep their passwords and attributes; the others come from the snapshot, except for the superuser. The agent
-/// replaces an existing database only if it is empty, or if an earlier run left it unfinished; else TargetNotEmpty. It leaves alone
-/// what was restored from the same snapshot before.
+/// replaces an existing database only if it is empty, or if an earlier run left it unfinished; else TargetNotEmpty. It leaves
+/// alone what was restored from the same snapshot before.
 ///
 /// Environment: PGHOST, PGPORT (5432), PGUSER (postgres), PGPASSWORD: those of the superuser.
 ///
 /// Result: {"databases", "tables", "rows", "engineVersion", "from", "reused", "warnings", "seconds"}
 ///
-/// Reasons: SnapshotMissing Corrupt FileMissing Truncated ChecksumMismatch NewerSnapshot TargetNotEmpty RestoreFailed CountMismatch
-/// DatabaseMissing NoSpace ConnectionFailed AuthenticationFailed ToolFailed ToolMissing BadInput
+/// Reasons: SnapshotMissing Corrupt FileMissing Truncated ChecksumMismatch NewerSnapshot TargetNotEmpty RestoreFailed
+/// CountMismatch DatabaseMissing NoSpace ConnectionFailed AuthenticationFailed ToolFailed ToolMissing BadInput
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct PgRestore {
     /// The snapshot
@@ -238,7 +238,7 @@ pub struct PgRestore {
     pub connect_timeout: Seconds<30>,
 }
 
-impl Arguments for PgRestore {
+impl AgentCommand for PgRestore {
     const NAME: &'static str = "pg-restore";
 
     fn render(&self, argv: &mut Argv) {
@@ -269,7 +269,7 @@ pub struct PgPrune {
     pub partial_older_than: Option<u64>,
 }
 
-impl Arguments for PgPrune {
+impl AgentCommand for PgPrune {
     const NAME: &'static str = "pg-prune";
 
     fn render(&self, argv: &mut Argv) {

@@ -3,7 +3,7 @@
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 
-use crate::argv::{Arguments, Argv};
+use crate::argv::{AgentCommand, Argv};
 use crate::values::{Jobs, RunDir, Seconds};
 
 /// Copies all databases of a server into another server of a higher major version, which must be empty.
@@ -11,14 +11,14 @@ use crate::values::{Jobs, RunDir, Seconds};
 /// Run it in the image of that version.
 ///
 /// While clients write: the agent rejects what cannot be copied, and tries all definitions in the new version. Then it closes
-/// pg_hba.conf of the old server, makes its sessions read-only by default (ALTER SYSTEM), and terminates every session but its own;
-/// from there to the end no client can write. The owners of definitions and rows load them, each in a session of its own. The agent
-/// compares rows with their contents, objects with their owners, extensions, large objects and sequences, computes approximate
-/// statistics (agent pg-finish --major computes the rest), and syncs everything to disk. A write by a superuser, whom the rules allow
-/// and who overrides the default, is CountMismatch. The agent never allows clients again: the new server is to be closed, and after a
-/// failure the operator reopens the old one and resets default_transaction_read_only. If it runs again, it reports the existing copy
-/// (reused) if the old server has been closed ever since and has not been written to, or still holds the same; a new server with
-/// anything else in it is ForeignData.
+/// pg_hba.conf of the old server, makes its sessions read-only by default (ALTER SYSTEM), and terminates every session but its
+/// own; from there to the end no client can write. The owners of definitions and rows load them, each in a session of its own.
+/// The agent compares rows with their contents, objects with their owners, extensions, large objects and sequences, computes
+/// approximate statistics (agent pg-finish --major computes the rest), and syncs everything to disk. A write by a superuser, whom
+/// the rules allow and who overrides the default, is CountMismatch. The agent never allows clients again: the new server is to be
+/// closed, and after a failure the operator reopens the old one and resets default_transaction_read_only. If it runs again, it
+/// reports the existing copy (reused) if the old server has been closed ever since and has not been written to, or still holds
+/// the same; a new server with anything else in it is ForeignData.
 ///
 /// Environment: PGHOST, PGPORT (5432), PGUSER (postgres), PGPASSWORD: those of the superuser of the old and the new server.
 ///
@@ -28,8 +28,8 @@ use crate::values::{Jobs, RunDir, Seconds};
 /// A failure also has "closed" if the old server was reached: whether clients are, or may be, blocked.
 ///
 /// Reasons: ExtensionMissing PreparedTransactions Unsupported NoSpace DatabaseMissing WrongMajor ForeignData RestoreFailed
-/// SessionsLeft CountMismatch ConnectionFailed AuthenticationFailed PermissionDenied CannotInitialise CannotStart BadPassword BadInput
-/// ToolFailed ToolMissing
+/// SessionsLeft CountMismatch ConnectionFailed AuthenticationFailed PermissionDenied CannotInitialise CannotStart BadPassword
+/// BadInput ToolFailed ToolMissing
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct PgUpgrade {
     /// Address of the new server
@@ -62,7 +62,7 @@ pub struct PgUpgrade {
     pub connect_timeout: Seconds<30>,
 }
 
-impl Arguments for PgUpgrade {
+impl AgentCommand for PgUpgrade {
     const NAME: &'static str = "pg-upgrade";
 
     fn render(&self, argv: &mut Argv) {
@@ -81,15 +81,16 @@ impl Arguments for PgUpgrade {
 /// Reports what a major upgrade of a server would reject, and what it would not carry over. Changes nothing.
 ///
 /// Rejected are prepared transactions, tablespaces, databases that accept no connections, enabled subscriptions, partitions and
-/// children of another owner than their parent's, range types whose canonical function is not C, foreign-data wrappers and languages
-/// whose validator is not C, functions and types that only a superuser can create and whose owner is not a superuser, superusers'
-/// functions in such a language with a default of another role's type, foreign tables of file_fdw that are partitions, hold such a
-/// type or have a trigger and whose owner may not name files, and more tables in a database than the server can lock at once.
+/// children of another owner than their parent's, range types whose canonical function is not C, foreign-data wrappers and
+/// languages whose validator is not C, functions and types that only a superuser can create and whose owner is not a superuser,
+/// superusers' functions in such a language with a default of another role's type, foreign tables of file_fdw that are
+/// partitions, hold such a type or have a trigger and whose owner may not name files, and more tables in a database than the
+/// server can lock at once.
 ///
 /// Environment: PGHOST, PGPORT (5432), PGUSER (postgres), PGPASSWORD: those of the superuser.
 ///
-/// Result: {"version" (of the image), "from" (of the server), "databases", "notCovered" (messages, such as about replication slots),
-/// "seconds"}
+/// Result: {"version" (of the image), "from" (of the server), "databases", "notCovered" (messages, such as about replication
+/// slots), "seconds"}
 ///
 /// Reasons: Unsupported PreparedTransactions ConnectionFailed AuthenticationFailed PermissionDenied ToolFailed ToolMissing
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
@@ -99,7 +100,7 @@ pub struct PgSurvey {
     pub connect_timeout: Seconds<30>,
 }
 
-impl Arguments for PgSurvey {
+impl AgentCommand for PgSurvey {
     const NAME: &'static str = "pg-survey";
 
     fn render(&self, argv: &mut Argv) {
@@ -129,7 +130,7 @@ pub struct PgFinish {
     pub connect_timeout: Seconds<30>,
 }
 
-impl Arguments for PgFinish {
+impl AgentCommand for PgFinish {
     const NAME: &'static str = "pg-finish";
 
     fn render(&self, argv: &mut Argv) {

@@ -12,13 +12,13 @@ fn parsed(line: &str) -> Result<Command, clap::Error> {
 
 /// What is wrong with a command line, in the line that the agent prints.
 fn refusal(line: &str) -> String {
-    let stop = match parsed(line) {
+    let exit = match parsed(line) {
         Ok(Command::EtcdWait(options)) => WaitOptions::new(options).unwrap_err(),
         Ok(Command::EtcdRun(options)) => RunOptions::new(options).unwrap_err(),
         Ok(command) => panic!("{line}: {command:?}"),
-        Err(error) => Stop::Arguments(error),
+        Err(error) => CliExit::Arguments(error),
     };
-    let Stop::Arguments(error) = stop else { panic!("{stop:?}") };
+    let CliExit::Arguments(error) = exit else { panic!("{exit:?}") };
     let text = sentence(&error, line.split_whitespace().next());
     assert!(error.use_stderr() && !text.contains('\n'), "{text}");
     text
@@ -38,7 +38,7 @@ fn run(line: &str) -> RunOptions {
 fn reads_a_wait() {
     let line = format!("etcd-wait {MEMBER} --expect=join --peers-url http://c:2380 --dns-timeout 5 --install /agent");
     let options = wait(&line);
-    assert_eq!(options.member.subject().name, "c-0");
+    assert_eq!(options.member.identity().name, "c-0");
     assert_eq!(options.member.expect, Expect::Join);
     assert_eq!(options.member.peers_url.unwrap().host, "c");
     assert_eq!(options.dns_timeout, Some(Duration::from_secs(5)));
@@ -57,17 +57,17 @@ fn what_follows_the_dashes_is_etcds() {
     let line = format!("etcd-run {MEMBER} --expect data --state /state -- etcd --name=x --help -- y");
     let options = run(&line);
     assert_eq!(options.command, ["etcd", "--name=x", "--help", "--", "y"]);
-    assert_eq!((options.state, options.limits), (PathBuf::from("/state"), Planned::default()));
+    assert_eq!((options.state, options.limits), (PathBuf::from("/state"), VolumeLimits::default()));
     let options = run(&line.replace("--state", "--reserve 1000 --quota=2000 --snapshot-count 3 --state"));
-    let planned = Planned { reserve: Some(1000), quota: Some(2000), snapshot_count: Some(3) };
+    let planned = VolumeLimits { reserve: Some(1000), quota: Some(2000), snapshot_count: Some(3) };
     assert_eq!((options.limits, options.volume_port), (planned, None));
     assert_eq!(run(&line.replace("--state", "--volume-port=7 --state")).volume_port, Some(7));
     assert!(refusal(&line.replace("--state", "--quota much --state")).contains("'much' for '--quota"));
 }
 
 #[test]
-fn reads_what_a_keeper_is_told() {
-    let keep = EtcdKeep { data_dir: "/v/data".into(), reserve: 5, beside: 1, release: false, volume_port: None };
+fn reads_the_arguments_of_the_keeper() {
+    let keep = EtcdKeep { data_dir: "/v/data".into(), reserve: 5, parent: 1, release: false, volume_port: None };
     for (more, keep) in [
         ("", keep.clone()),
         (" --release", EtcdKeep { release: true, ..keep.clone() }),
@@ -119,7 +119,7 @@ fn each_command_has_help() {
 }
 
 #[test]
-fn reads_what_commands_for_postgres_are_told() {
+fn reads_the_arguments_of_commands_for_postgres() {
     let line = "pg-prepare --pgdata /v/d --major 15 --configuration /c --initialise --owner u --reset-password";
     let Ok(Command::PgPrepare(prepare)) = parsed(line) else { panic!() };
     assert!(prepare.initialise && prepare.from.is_none() && prepare.reset_password);
@@ -140,7 +140,7 @@ fn reads_what_commands_for_postgres_are_told() {
 }
 
 #[test]
-fn says_what_is_wrong_with_what_commands_for_postgres_are_told() {
+fn reports_errors_in_the_arguments_of_commands_for_postgres() {
     for (line, why) in [
         ("pg-prepare --pgdata /d --configuration /c", "--major <NUMBER>"),
         ("pg-prepare --pgdata /d --pgdata /e", "--pgdata <DIRECTORY>' cannot be used multiple times"),

@@ -1,10 +1,9 @@
-//! Is there data, and has etcd run in this pod before.
+//! Whether there is data, and whether etcd has run in this pod before.
 //!
-//! That etcd was started is recorded in a file of a volume that lives as long as the pod. That alone would take an
-//! etcd that ended before it made its log (a flag that it does not know, a peer that does not know of the member yet)
-//! for one that lost it. So the directory of the log is made before etcd starts, empty, and its inode is recorded: etcd
-//! puts another directory in its place, by a rename, when it makes its log. The same directory still there means that
-//! there was no log so far.
+//! The agent records the start of etcd in a file of a volume that lives as long as the pod. By that record alone, an etcd that
+//! exited before it created its log (because of an unknown flag, or a peer that does not list the member yet) would look like one
+//! that lost its log. So the agent creates the log's directory, empty, before etcd starts, and records its inode. When etcd
+//! creates its log, it replaces this directory by a rename. As long as the directory is the same, there has been no log.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, ErrorKind, Write};
@@ -12,13 +11,13 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use crate::etcd::plan::PreviousRun;
-use crate::failure::{Failure, Reason};
+use crate::failure::{CommandFailure, Reason};
 
-/// Whether etcd would find a log in its data directory. What cannot be read is not taken for empty.
-pub(crate) fn present(data_dir: &Path) -> Result<bool, Failure> {
+/// Whether etcd would find a log in its data directory. A directory that cannot be read does not count as empty.
+pub(crate) fn present(data_dir: &Path) -> Result<bool, CommandFailure> {
     has_log(&log(data_dir)).map_err(|error| {
         let message = format!("{} cannot be read: {error}; etcd is not started", log(data_dir).display());
-        Failure::new(Reason::DataUnreadable, message)
+        CommandFailure::new(Reason::DataUnreadable, message)
     })
 }
 
@@ -50,8 +49,8 @@ impl StartMarker {
         Self { directory: directory.to_owned() }
     }
 
-    /// To be asked when there is no data now.
-    pub(crate) fn previous_run(&self, data_dir: &Path) -> Result<PreviousRun, Failure> {
+    /// Only valid while there is no data.
+    pub(crate) fn previous_run(&self, data_dir: &Path) -> Result<PreviousRun, CommandFailure> {
         let recorded = match fs::read_to_string(self.file()) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(PreviousRun::None),
             recorded => recorded.map_err(|error| self.unusable(&error))?,
@@ -60,21 +59,21 @@ impl StartMarker {
         Ok(if untouched { PreviousRun::NothingKept } else { PreviousRun::HadData })
     }
 
-    /// To be called before a first start.
-    pub(crate) fn first_start(&self, data_dir: &Path) -> Result<(), Failure> {
+    /// Called before a first start.
+    pub(crate) fn first_start(&self, data_dir: &Path) -> Result<(), CommandFailure> {
         let log = log(data_dir);
         // etcd warns about any other mode: only its own user should read the data.
-        let made = DirBuilder::new().recursive(true).mode(0o700).create(&log).and_then(|()| inode(&log));
-        let inode = made.map_err(|error| {
+        let created = DirBuilder::new().recursive(true).mode(0o700).create(&log).and_then(|()| inode(&log));
+        let inode = created.map_err(|error| {
             let message = format!("{} cannot be created: {error}; etcd is not started", log.display());
-            Failure::new(Reason::DataUnreadable, message)
+            CommandFailure::new(Reason::DataUnreadable, message)
         })?;
         self.write(&inode).map_err(|error| self.unusable(&error))
     }
 
-    /// To be called before a start on data.
+    /// Called before a start on existing data.
     ///
-    /// Best effort: data that is there must not stay down because of a marker.
+    /// Best effort: a member that has its data must not stay down because of a marker.
     pub(crate) fn start_on_data(&self) {
         if let Err(error) = self.write("data") {
             eprintln!("cannot record in {} that etcd starts: {error}", self.file().display());
@@ -94,9 +93,9 @@ impl StartMarker {
         File::open(&self.directory)?.sync_all()
     }
 
-    fn unusable(&self, error: &io::Error) -> Failure {
+    fn unusable(&self, error: &io::Error) -> CommandFailure {
         let message = format!("{} cannot be used: {error}; etcd is not started", self.file().display());
-        Failure::new(Reason::StateUnusable, message)
+        CommandFailure::new(Reason::StateUnusable, message)
     }
 }
 
@@ -127,12 +126,12 @@ mod tests {
         }
 
         /// As etcd does it.
-        fn make_log(&self) {
-            let made = self.0.join("data/member/wal.tmp");
-            fs::create_dir_all(&made).unwrap();
-            fs::write(made.join("0000000000000000-0000000000000000.wal"), "log").unwrap();
+        fn create_log(&self) {
+            let created = self.0.join("data/member/wal.tmp");
+            fs::create_dir_all(&created).unwrap();
+            fs::write(created.join("0000000000000000-0000000000000000.wal"), "log").unwrap();
             let _ = fs::remove_dir_all(log(&self.data()));
-            fs::rename(made, log(&self.data())).unwrap();
+            fs::rename(created, log(&self.data())).unwrap();
         }
     }
 
@@ -149,7 +148,7 @@ mod tests {
         fs::create_dir_all(log(&scratch.data())).unwrap();
         fs::write(log(&scratch.data()).join("0.tmp"), "").unwrap();
         assert_eq!(present(&scratch.data()), Ok(false));
-        scratch.make_log();
+        scratch.create_log();
         assert_eq!(present(&scratch.data()), Ok(true));
     }
 
@@ -164,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_start_before_the_log_was_made_is_none() {
+    fn a_start_before_the_log_was_created_does_not_count() {
         let scratch = Scratch::new("unborn");
         let (marker, data) = (scratch.marker(), scratch.data());
         assert_eq!(marker.previous_run(&data), Ok(PreviousRun::None));
@@ -175,23 +174,23 @@ mod tests {
     }
 
     #[test]
-    fn a_log_that_is_gone_was_there() {
-        let scratch = Scratch::new("gone");
+    fn a_deleted_log_counts_as_data() {
+        let scratch = Scratch::new("deleted");
         let (marker, data) = (scratch.marker(), scratch.data());
         marker.first_start(&data).unwrap();
-        scratch.make_log();
+        scratch.create_log();
         for entry in fs::read_dir(log(&data)).unwrap() {
             fs::remove_file(entry.unwrap().path()).unwrap();
         }
-        assert_eq!(marker.previous_run(&data), Ok(PreviousRun::HadData), "the files are gone");
+        assert_eq!(marker.previous_run(&data), Ok(PreviousRun::HadData), "the files are deleted");
         fs::remove_dir_all(&data).unwrap();
-        assert_eq!(marker.previous_run(&data), Ok(PreviousRun::HadData), "everything is gone");
+        assert_eq!(marker.previous_run(&data), Ok(PreviousRun::HadData), "everything is deleted");
     }
 
     #[test]
-    fn data_that_was_there_from_the_first_is_noted_too() {
+    fn a_start_on_existing_data_is_recorded_too() {
         let scratch = Scratch::new("from-the-first");
-        scratch.make_log();
+        scratch.create_log();
         scratch.marker().start_on_data();
         fs::remove_dir_all(scratch.data()).unwrap();
         assert_eq!(scratch.marker().previous_run(&scratch.data()), Ok(PreviousRun::HadData));

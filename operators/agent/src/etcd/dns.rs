@@ -6,32 +6,32 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::failure::{Failure, Reason};
+use crate::failure::{CommandFailure, Reason};
 use crate::progress::WaitLogger;
 
-/// What is known of a name.
+/// The result of resolving a name.
 #[derive(Debug)]
-pub(crate) enum Answer {
+pub(crate) enum Resolution {
     Addresses(Vec<IpAddr>),
-    No(String),
-    /// Not within the time that there was.
-    Late,
+    Failed(String),
+    /// There was no result before the deadline.
+    TimedOut,
 }
 
 /// Resolves a name, until `deadline` at most.
 ///
-/// In a thread of its own: getaddrinfo knows no deadline, and takes most of a minute over a server that is gone.
-pub(crate) fn resolve(host: &str, deadline: Option<Instant>, progress: &mut WaitLogger) -> Answer {
+/// In a thread of its own: getaddrinfo has no deadline, and takes most of a minute if the DNS server does not answer.
+pub(crate) fn resolve(host: &str, deadline: Option<Instant>, progress: &mut WaitLogger) -> Resolution {
     let (sender, receiver) = mpsc::channel();
     let name = host.to_owned();
     thread::spawn(move || sender.send(look_up(&name)));
     loop {
         let left = deadline.map_or(Duration::MAX, |deadline| deadline.saturating_duration_since(Instant::now()));
         match receiver.recv_timeout(left.min(progress.until_heartbeat())) {
-            Ok(Ok(addresses)) => return Answer::Addresses(addresses),
-            Ok(Err(error)) => return Answer::No(error.to_string()),
-            Err(RecvTimeoutError::Disconnected) => return Answer::No("the resolver failed".into()),
-            Err(RecvTimeoutError::Timeout) if left.is_zero() => return Answer::Late,
+            Ok(Ok(addresses)) => return Resolution::Addresses(addresses),
+            Ok(Err(error)) => return Resolution::Failed(error.to_string()),
+            Err(RecvTimeoutError::Disconnected) => return Resolution::Failed("the resolver failed".into()),
+            Err(RecvTimeoutError::Timeout) if left.is_zero() => return Resolution::TimedOut,
             Err(RecvTimeoutError::Timeout) => progress.heartbeat(),
         }
     }
@@ -46,21 +46,21 @@ fn look_up(host: &str) -> io::Result<Vec<IpAddr>> {
 
 /// Waits until `host` is the name of this pod.
 ///
-/// etcd compares its own address with what the name gives when it starts, and its peers must find it by that name.
-pub(crate) fn wait_for_own_name(host: &str, own: &[IpAddr], timeout: Option<Duration>) -> Result<(), Failure> {
+/// When etcd starts, it compares its own address with that of the name, and its peers must find it by that name.
+pub(crate) fn wait_for_own_name(host: &str, own: &[IpAddr], timeout: Option<Duration>) -> Result<(), CommandFailure> {
     let mut progress = WaitLogger::new(goal(host, own));
     let deadline = timeout.map(|timeout| progress.since() + timeout);
     let mut state = "the resolver is silent".to_owned();
     loop {
         match resolve(host, deadline, &mut progress) {
-            Answer::Addresses(found) if is_own(&found, own) => {
+            Resolution::Addresses(found) if is_own(&found, own) => {
                 progress.done(&format!("{host} resolves to {}", list(&found)));
                 return Ok(());
             }
-            Answer::Addresses(found) => state = format!("it resolves to {}", list(&found)),
-            Answer::No(error) => state = error,
-            // Its last answer says more than that it ran out of time.
-            Answer::Late => {}
+            Resolution::Addresses(found) => state = format!("it resolves to {}", list(&found)),
+            Resolution::Failed(error) => state = error,
+            // The previous result says more than that this attempt timed out.
+            Resolution::TimedOut => {}
         }
         if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             return Err(too_late(host, own, timeout, &state));
@@ -78,14 +78,14 @@ fn is_own(found: &[IpAddr], own: &[IpAddr]) -> bool {
     if own.is_empty() { !found.is_empty() } else { found.iter().any(|address| own.contains(address)) }
 }
 
-fn too_late(host: &str, own: &[IpAddr], timeout: Option<Duration>, state: &str) -> Failure {
+fn too_late(host: &str, own: &[IpAddr], timeout: Option<Duration>, state: &str) -> CommandFailure {
     let seconds = timeout.unwrap_or_default().as_secs();
     let wanted = if own.is_empty() { String::new() } else { format!(" to {}", list(own)) };
     let message = format!(
         "{host} does not resolve{wanted}, for {seconds} s now ({state}): \
          cluster DNS or the headless service does not answer for it"
     );
-    Failure::new(Reason::DnsTimeout, message)
+    CommandFailure::new(Reason::DnsTimeout, message)
 }
 
 fn list(addresses: &[IpAddr]) -> String {
@@ -126,7 +126,7 @@ mod tests {
     fn a_literal_address_resolves_to_itself() {
         let mut progress = WaitLogger::new("it resolves".into());
         let answer = resolve("127.0.0.1", None, &mut progress);
-        assert!(matches!(answer, Answer::Addresses(found) if found == addresses("127.0.0.1")));
+        assert!(matches!(answer, Resolution::Addresses(found) if found == addresses("127.0.0.1")));
     }
 
     #[test]

@@ -1,22 +1,23 @@
 //! Whose data a volume holds: a file next to it records the peer URL that its member was created with.
 //!
-//! etcd keeps that URL in its data, and ignores the flag from then on. A copy of a volume that is started in another namespace (a
-//! backup that was restored there, say) is to all members the one that it was copied from: it calls on them under their own
-//! addresses, and counts in their quorum with what it has. So data that is recorded for another namespace is not started.
+//! etcd keeps that URL in its data, and ignores the flag from then on. If a copy of a volume is started in another namespace
+//! (from a backup that was restored there, for example), all members take it for the original: it connects to them at their own
+//! addresses, and its data counts in their quorum. So the agent does not start etcd on data that is recorded for another
+//! namespace.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::etcd::url::PeerUrl;
-use crate::failure::{Failure, Reason};
+use crate::failure::{CommandFailure, Reason};
 
 /// The record, next to the data on the volume.
 fn file(data_dir: &Path) -> PathBuf {
     data_dir.parent().unwrap_or(data_dir).join("peer-url")
 }
 
-/// Refuses data of another member than the one with that URL. Where nothing is recorded, nothing is known.
-pub(crate) fn check(data_dir: &Path, url: &PeerUrl) -> Result<(), Failure> {
+/// Refuses data that is recorded for another member than the one with that URL; data without a record passes.
+pub(crate) fn check(data_dir: &Path, url: &PeerUrl) -> Result<(), CommandFailure> {
     let Ok(recorded) = fs::read_to_string(file(data_dir)) else { return Ok(()) };
     if is_same(recorded.trim(), url) {
         return Ok(());
@@ -28,12 +29,12 @@ pub(crate) fn check(data_dir: &Path, url: &PeerUrl) -> Result<(), Failure> {
         data_dir.display(),
         recorded.trim()
     );
-    Err(Failure::new(Reason::ForeignData, message))
+    Err(CommandFailure::new(Reason::ForeignData, message))
 }
 
-/// Notes whose data that is, or is about to be.
+/// Records which member the data belongs to, or is about to belong to.
 ///
-/// Best effort: a full volume takes no record, and its data must not stay down because of that.
+/// Best effort: a full volume takes no record, and a member must not stay down because of that.
 pub(crate) fn record(data_dir: &Path, url: &PeerUrl, data: bool) {
     let file = file(data_dir);
     if data && file.exists() {
@@ -44,8 +45,7 @@ pub(crate) fn record(data_dir: &Path, url: &PeerUrl, data: bool) {
     }
 }
 
-/// Whether two URLs are of the same member: its name, its cluster's and its namespace's. What follows is the domain of cluster DNS,
-/// which may be spelled out or not.
+/// Whether two URLs have the same names of member, cluster and namespace. The domain of cluster DNS, which follows, is optional.
 fn is_same(recorded: &str, url: &PeerUrl) -> bool {
     let Ok(recorded) = recorded.parse::<PeerUrl>() else { return true };
     member(&recorded).zip(member(url)).is_none_or(|(recorded, url)| recorded == url)
@@ -68,9 +68,9 @@ mod tests {
 
     #[test]
     fn data_of_another_namespace_is_refused_and_of_the_same_member_it_is_not() {
-        let folder = std::env::temp_dir().join(format!("agent-identity-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
-        let data = folder.join("data");
+        let directory = std::env::temp_dir().join(format!("agent-identity-{}", std::process::id()));
+        fs::create_dir_all(&directory).unwrap();
+        let data = directory.join("data");
         let (prod, drill) = (url("http://c-0.c.prod.svc:2380"), url("http://c-0.c.drill.svc:2380"));
         check(&data, &prod).unwrap();
         record(&data, &prod, false);
@@ -84,6 +84,6 @@ mod tests {
         check(&data, &drill).unwrap();
         fs::write(file(&data), "").unwrap();
         check(&data, &drill).unwrap();
-        fs::remove_dir_all(&folder).unwrap();
+        fs::remove_dir_all(&directory).unwrap();
     }
 }

@@ -1,11 +1,11 @@
-//! What etcd may take of the volume of its data. That is planned by what the claim asks for, and the file system there may
-//! have less: by its own needs, by its class, by a quota on the directory. So what is planned is lowered to what fits the
-//! file system, and not raised: one that many volumes share has more than is meant for this one.
+//! How much of the data's volume etcd may use. The operator plans that by the PVC's request, and the file system may be smaller:
+//! by its own overhead, by its class, or by a quota on the directory. So the agent lowers the plan to what fits the file system.
+//! It never raises it, because a file system that many volumes share has more space than this volume should use.
 //!
-//! But a database keeps the size that it has. One that is larger than its quota would refuse every write, so it may grow by
-//! a tenth, as far as there is room. And where there is none beside the reserve and the log, a larger quota of the spec's
-//! own does not hold either: etcd is to refuse writes before its volume is full once more, since it cannot take deletions
-//! and compactions after that.
+//! A database keeps the size that it has. etcd would reject every write to one that is larger than its quota, so such a database
+//! may grow by a tenth, as far as there is space. If there is no space in addition to the reserve and the log, the agent also
+//! lowers a larger quota of the spec's own: etcd must reject writes before its volume is full again, since on a full volume it
+//! cannot apply deletions and compactions.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::MetadataExt;
@@ -14,17 +14,17 @@ use std::path::Path;
 use agent_protocol::EtcdWaitResult;
 use etcd_sizing::{Limits, largest_request};
 
-/// The quota that etcd has by itself.
-const ETCDS_OWN: u64 = 2 << 30;
-/// The variable by which etcd takes its quota. It must not have the flag beside it.
+/// etcd's default quota.
+const DEFAULT_QUOTA: u64 = 2 << 30;
+/// The environment variable with etcd's quota. etcd does not accept it together with the flag.
 pub(crate) const QUOTA_VARIABLE: &str = "ETCD_QUOTA_BACKEND_BYTES";
-/// The variable by which etcd takes the size of the largest request.
+/// The environment variable with the size of etcd's largest request.
 pub(crate) const REQUEST_VARIABLE: &str = "ETCD_MAX_REQUEST_BYTES";
 
-/// What is planned for a member. What is not there, others decide: the spec, or etcd by its defaults.
+/// How much of the volume a member uses. The spec, or etcd by its defaults, decides on what is absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Planned {
-    /// How many bytes to hold back beside the data.
+pub(crate) struct VolumeLimits {
+    /// How many bytes to reserve next to the data.
     pub(crate) reserve: Option<u64>,
     /// How large the database may grow, in bytes.
     pub(crate) quota: Option<u64>,
@@ -32,16 +32,15 @@ pub(crate) struct Planned {
     pub(crate) snapshot_count: Option<u64>,
 }
 
-/// What the init step leaves to operators; nothing where that cannot be measured.
+/// What the init step reports to the operator; none if it cannot be measured.
 pub(crate) fn measured(data_dir: &Path) -> Option<EtcdWaitResult> {
-    let database_bytes = Database::of(data_dir).bytes;
+    let database_bytes = DatabaseFile::of(data_dir).bytes;
     volume(data_dir).map(|volume_bytes| EtcdWaitResult { volume_bytes, database_bytes })
 }
 
-impl Planned {
-    /// The same, lowered to what fits the file system that the data is on, where requests have up to so many bytes; says so, in
-    /// one line.
-    pub(crate) fn on(self, data_dir: &Path, request: u64) -> Self {
+impl VolumeLimits {
+    /// The same, lowered to what fits the data's file system if requests have up to so many bytes. Logs that in one line.
+    pub(crate) fn fitting_volume(self, data_dir: &Path, request: u64) -> Self {
         if self == Self::default() {
             return self;
         }
@@ -56,26 +55,26 @@ impl Planned {
         fits
     }
 
-    /// The same, for the database that is there. `room` is what there is beside the reserve and the log, and nothing where the
-    /// reserve is not there; `given` is the quota that etcd's own arguments ask for.
-    pub(crate) fn beside(self, data_dir: &Path, room: u64, given: Option<u64>) -> Self {
-        let database = Database::of(data_dir);
+    /// The same, for the existing database. `space` is the free space in addition to the reserve and the log, 0 without the
+    /// reserve; `given` is the quota in etcd's own arguments.
+    pub(crate) fn fitting_database(self, data_dir: &Path, space: u64, given: Option<u64>) -> Self {
+        let database = DatabaseFile::of(data_dir);
         let quota = match self.quota {
-            Some(planned) => Some(planned.max(etcd_sizing::never_below(database.with(room), room))),
-            None if room > 0 => None,
-            None => volume(data_dir).and_then(|volume| without_room(volume, database, given)),
+            Some(planned) => Some(planned.max(etcd_sizing::min_quota(database.size_with(space), space))),
+            None if space > 0 => None,
+            None => volume(data_dir).and_then(|volume| without_space(volume, database, given)),
         };
         if let Some(quota) = quota.filter(|_| quota != self.quota) {
             let instead = self.quota.or(given).map_or_else(String::new, |planned| format!(" instead of {planned}"));
-            let why = if self.quota.is_some() { "its database is that large" } else { "its volume has no room left" };
+            let why = if self.quota.is_some() { "its database is that large" } else { "its volume has no space left" };
             eprintln!("{}: {why}, so until its next start etcd gets quota {quota}{instead}", data_dir.display());
         }
         Self { quota, ..self }
     }
 
-    /// Whether a database has reached its quota before etcd starts, so that it takes no writes that need room.
+    /// Whether a database has reached its quota before etcd starts, so that etcd rejects writes that need space.
     pub(crate) fn is_reached(self, data_dir: &Path) -> bool {
-        self.quota.is_some_and(|quota| quota <= Database::of(data_dir).bytes)
+        self.quota.is_some_and(|quota| quota <= DatabaseFile::of(data_dir).bytes)
     }
 
     /// Pure.
@@ -108,17 +107,17 @@ impl Planned {
     }
 }
 
-/// The quota in place of the spec's own, where that is larger. Pure.
-fn without_room(volume: u64, database: Database, given: Option<u64>) -> Option<u64> {
+/// The quota that replaces the spec's own, if that is larger. Pure.
+fn without_space(volume: u64, database: DatabaseFile, given: Option<u64>) -> Option<u64> {
     let fits = etcd_sizing::quota(volume).max(database.written);
-    (database.bytes > 0 && fits < given.unwrap_or(ETCDS_OWN)).then_some(fits)
+    (database.bytes > 0 && fits < given.unwrap_or(DEFAULT_QUOTA)).then_some(fits)
 }
 
-/// The quota that etcd's own arguments or environment ask for; arguments come first, and the last of them counts.
+/// The quota in etcd's own arguments or environment. Arguments take precedence, and the last one counts.
 pub(crate) fn given_quota(command: &[OsString], variable: Option<&OsStr>) -> Option<u64> {
     match given(command, "quota-backend-bytes=", variable)?.parse::<i64>().ok()? {
         0 => None,
-        // Then there is no bound.
+        // A negative number means no bound.
         bytes => Some(u64::try_from(bytes).unwrap_or(u64::MAX)),
     }
 }
@@ -136,19 +135,19 @@ fn given(command: &[OsString], flag: &str, variable: Option<&OsStr>) -> Option<S
     command.iter().rev().find_map(of).or_else(|| variable?.to_str().map(str::to_owned))
 }
 
-/// A database before etcd has it open; of no size where there is none.
+/// A database file before etcd opens it; of size 0 if there is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Database {
-    /// How long its file is.
+struct DatabaseFile {
+    /// The length of the file.
     bytes: u64,
-    /// What of that has been written: the rest would still take room.
+    /// How much of that has been written: the rest would still take space.
     written: u64,
 }
 
-impl Database {
-    /// What it takes at least: what has not been written yet counts only where there is room for it.
-    fn with(self, room: u64) -> u64 {
-        if room > 0 { self.bytes } else { self.written }
+impl DatabaseFile {
+    /// The space that it takes at least: what has not been written yet counts only if there is space for it.
+    fn size_with(self, space: u64) -> u64 {
+        if space > 0 { self.bytes } else { self.written }
     }
 
     fn of(data_dir: &Path) -> Self {
@@ -159,19 +158,19 @@ impl Database {
     }
 }
 
-/// What is free beside the next segment of the log, in bytes; nothing where that cannot be measured.
-pub(crate) fn room(data_dir: &Path) -> u64 {
-    let free = crate::held_room::free(data_dir.parent().unwrap_or(data_dir)).unwrap_or(0);
+/// The free space in addition to the log's next segment, in bytes; 0 if it cannot be measured.
+pub(crate) fn space(data_dir: &Path) -> u64 {
+    let free = crate::held_space::free(data_dir.parent().unwrap_or(data_dir)).unwrap_or(0);
     free.saturating_sub(etcd_sizing::SEGMENT)
 }
 
-/// The size of the file system that the data directory is on, or will be, in bytes: a quota on the directory included, where
-/// the file system reports of that.
+/// The size of the file system that the data directory is on, or will be, in bytes. It includes a quota on the directory if the
+/// file system reports that.
 fn volume(data_dir: &Path) -> Option<u64> {
-    // Before its first start etcd has not made the directory.
+    // Before its first start, etcd has not created the directory.
     let volume = data_dir.parent().unwrap_or(data_dir);
     match rustix::fs::statvfs(volume) {
-        Ok(stats) => etcd_sizing::file_system(stats.f_blocks.saturating_mul(stats.f_frsize)),
+        Ok(stats) => etcd_sizing::known_size(stats.f_blocks.saturating_mul(stats.f_frsize)),
         Err(error) => {
             eprintln!("the file system of {} cannot be measured: {error}", volume.display());
             None

@@ -4,9 +4,9 @@ use etcd_sizing::LARGEST_REQUEST;
 
 use super::*;
 
-fn planned(volume: u64) -> Planned {
+fn planned(volume: u64) -> VolumeLimits {
     let Limits { reserve, quota, snapshot_count } = Limits::of(volume, LARGEST_REQUEST);
-    Planned { reserve: Some(reserve), quota: Some(quota), snapshot_count: Some(snapshot_count) }
+    VolumeLimits { reserve: Some(reserve), quota: Some(quota), snapshot_count: Some(snapshot_count) }
 }
 
 #[test]
@@ -19,19 +19,22 @@ fn what_is_planned_is_lowered_to_what_fits_and_never_raised() {
 
 #[test]
 fn what_is_not_planned_is_left_to_others() {
-    let only = Planned { snapshot_count: Some(5_000), ..Planned::default() };
+    let only = VolumeLimits { snapshot_count: Some(5_000), ..VolumeLimits::default() };
     let fits = only.fitting(1 << 20, LARGEST_REQUEST);
-    assert_eq!(fits, Planned { snapshot_count: Some(10), ..Planned::default() });
+    assert_eq!(fits, VolumeLimits { snapshot_count: Some(10), ..VolumeLimits::default() });
     assert_eq!(fits.arguments().collect::<Vec<_>>(), ["--snapshot-count=10"]);
     assert_eq!(only.fitting(1 << 30, 64 << 10), only, "of small requests more may come between two snapshots");
-    assert_eq!(Planned::default().on(Path::new("/nowhere/data"), LARGEST_REQUEST), Planned::default());
+    assert_eq!(
+        VolumeLimits::default().fitting_volume(Path::new("/nowhere/data"), LARGEST_REQUEST),
+        VolumeLimits::default()
+    );
 }
 
 #[test]
-fn what_is_lowered_is_told_in_one_line() {
+fn what_is_lowered_is_logged_in_one_line() {
     let (asked, fits) = (planned(24 << 30), planned(24 << 30).fitting(1 << 30, LARGEST_REQUEST));
-    let words = "quota 285212672 instead of 8589934592, snapshot count 213 instead of 5354";
-    assert_eq!(asked.lowered_to(fits).as_deref(), Some(words));
+    let message = "quota 285212672 instead of 8589934592, snapshot count 213 instead of 5354";
+    assert_eq!(asked.lowered_to(fits).as_deref(), Some(message));
     assert_eq!(asked.lowered_to(asked), None);
 }
 
@@ -40,10 +43,11 @@ fn a_file_system_is_measured_and_what_cannot_be_measured_changes_nothing() {
     let here = std::env::temp_dir().join("data");
     assert!(volume(&here).is_some_and(|bytes| bytes > 1 << 20), "{here:?}");
     let planned = planned(1 << 30);
-    assert_eq!(planned.on(Path::new("/nowhere/at/all"), LARGEST_REQUEST), planned);
+    assert_eq!(planned.fitting_volume(Path::new("/nowhere/at/all"), LARGEST_REQUEST), planned);
     let left = serde_json::to_string(&EtcdWaitResult { volume_bytes: 7, database_bytes: 5 }).unwrap();
     assert_eq!(left, r#"{"volumeBytes":7,"databaseBytes":5}"#, "as operators read it");
 }
+
 /// A directory with a database of that many bytes.
 fn with_database(name: &str, bytes: u64) -> std::path::PathBuf {
     let data = std::env::temp_dir().join(format!("agent-limits-{name}-{}", std::process::id())).join("data");
@@ -56,31 +60,31 @@ fn with_database(name: &str, bytes: u64) -> std::path::PathBuf {
 #[test]
 fn a_database_that_is_larger_than_its_quota_may_grow_by_a_tenth() {
     let data = with_database("large", 1_000_000);
-    let beside = |quota, room| Planned { quota, ..planned(1 << 30) }.beside(&data, room, None).quota;
-    assert_eq!(beside(Some(500_000), 1 << 30), Some(1_100_000));
-    assert_eq!(beside(Some(2_000_000), 1 << 30), Some(2_000_000));
-    assert_eq!(beside(Some(500_000), 20_000), Some(1_010_000), "half of it is for the log");
-    assert_eq!(beside(Some(500_000), 0), Some(500_000), "nothing of it has been written");
-    assert_eq!(beside(None, 1), None, "the spec's own");
-    let reached = |quota| Planned { quota, ..Planned::default() }.is_reached(&data);
+    let quota_of = |quota, space| VolumeLimits { quota, ..planned(1 << 30) }.fitting_database(&data, space, None).quota;
+    assert_eq!(quota_of(Some(500_000), 1 << 30), Some(1_100_000));
+    assert_eq!(quota_of(Some(2_000_000), 1 << 30), Some(2_000_000));
+    assert_eq!(quota_of(Some(500_000), 20_000), Some(1_010_000), "half of it is for the log");
+    assert_eq!(quota_of(Some(500_000), 0), Some(500_000), "nothing of it has been written");
+    assert_eq!(quota_of(None, 1), None, "the spec's own");
+    let reached = |quota| VolumeLimits { quota, ..VolumeLimits::default() }.is_reached(&data);
     assert!(reached(Some(1_000_000)) && !reached(Some(1_000_001)) && !reached(None));
     let no_data = Path::new("/nowhere/data");
-    assert_eq!(planned(1 << 30).beside(no_data, 1, None), planned(1 << 30));
+    assert_eq!(planned(1 << 30).fitting_database(no_data, 1, None), planned(1 << 30));
     std::fs::remove_dir_all(data.parent().unwrap()).unwrap();
 }
 
 #[test]
-fn without_room_a_quota_of_the_specs_own_is_lowered_to_what_fits_or_is_there() {
-    let database = |bytes| Database { bytes, written: bytes };
+fn without_space_a_quota_of_the_specs_own_is_lowered_to_what_fits_or_exists() {
+    let database = |bytes| DatabaseFile { bytes, written: bytes };
     let gib = 1 << 30;
-    assert_eq!(without_room(gib, database(600 << 20), Some(8 * gib)), Some(600 << 20), "no write more");
-    assert_eq!(without_room(gib, database(100 << 20), Some(8 * gib)), Some(272 << 20));
-    assert_eq!(without_room(gib, database(100 << 20), None), Some(272 << 20), "of etcd's own 2 GiB");
-    assert_eq!(without_room(gib, database(100 << 20), Some(200 << 20)), None, "it is never raised");
-    assert_eq!(without_room(100 * gib, database(100 << 20), Some(8 * gib)), None, "others fill that disk");
-    assert_eq!(without_room(gib, Database::default(), Some(8 * gib)), None, "nothing is there yet");
-    let sparse = Database { bytes: 600 << 20, written: 590 << 20 };
-    assert_eq!(without_room(gib, sparse, Some(u64::MAX)), Some(590 << 20), "the rest has no room to be written");
+    assert_eq!(without_space(gib, database(600 << 20), Some(8 * gib)), Some(600 << 20), "no write more");
+    assert_eq!(without_space(gib, database(100 << 20), Some(8 * gib)), Some(272 << 20));
+    assert_eq!(without_space(gib, database(100 << 20), None), Some(272 << 20), "of etcd's own 2 GiB");
+    assert_eq!(without_space(gib, database(100 << 20), Some(200 << 20)), None, "it is never raised");
+    assert_eq!(without_space(100 * gib, database(100 << 20), Some(8 * gib)), None, "others fill that disk");
+    assert_eq!(without_space(gib, DatabaseFile::default(), Some(8 * gib)), None, "nothing is there yet");
+    let sparse = DatabaseFile { bytes: 600 << 20, written: 590 << 20 };
+    assert_eq!(without_space(gib, sparse, Some(u64::MAX)), Some(590 << 20), "there is no space to write the rest");
 }
 
 #[test]

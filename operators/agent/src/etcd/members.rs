@@ -7,21 +7,21 @@ use serde::{Deserialize, Deserializer};
 use crate::etcd::url::{PeerUrl, first_label};
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub(crate) struct Member {
+pub(crate) struct MemberListEntry {
     id: u64,
-    /// Absent until the member has been started once: it makes its name known itself.
+    /// Empty until the member has been started once: the member itself announces its name.
     #[serde(default)]
     pub(crate) name: String,
     #[serde(rename = "peerURLs", default, deserialize_with = "null_is_empty")]
     peer_urls: Vec<String>,
 }
 
-/// Go writes a list that was never made as null.
+/// Go encodes a list that was never created as null.
 fn null_is_empty<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     Option::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
-impl Member {
+impl MemberListEntry {
     pub(crate) fn started(&self) -> bool {
         !self.name.is_empty()
     }
@@ -36,15 +36,15 @@ impl Member {
     }
 }
 
-pub(crate) fn parse(body: &[u8]) -> Result<Vec<Member>, String> {
+pub(crate) fn parse(body: &[u8]) -> Result<Vec<MemberListEntry>, String> {
     serde_json::from_slice(body).map_err(|error| format!("its answer is not a member list: {error}"))
 }
 
 /// The value of `--initial-cluster` for the member `name` at `url`.
 ///
-/// etcd matches the entries to members by their URLs. Names only tell entries apart, so each must be there once: two
-/// members under one name would be read as one member with two addresses.
-pub(crate) fn initial_cluster(members: &[Member], name: &str, url: &PeerUrl) -> String {
+/// etcd matches the entries to members by their URLs. Names only distinguish entries, so each must be unique: etcd would read two
+/// members under one name as one member with two addresses.
+pub(crate) fn initial_cluster(members: &[MemberListEntry], name: &str, url: &PeerUrl) -> String {
     let mut taken = HashSet::from([name.to_owned()]);
     let mut entries = Vec::new();
     for member in members {
@@ -54,7 +54,7 @@ pub(crate) fn initial_cluster(members: &[Member], name: &str, url: &PeerUrl) -> 
     entries.join(",")
 }
 
-fn other_name(member: &Member, taken: &mut HashSet<String>) -> String {
+fn other_name(member: &MemberListEntry, taken: &mut HashSet<String>) -> String {
     let label = member.peer_urls.first().and_then(|url| first_label(url));
     let wanted = if member.started() { Some(member.name.as_str()) } else { label };
     match wanted {
@@ -67,8 +67,8 @@ fn other_name(member: &Member, taken: &mut HashSet<String>) -> String {
 pub(crate) mod tests {
     use super::*;
 
-    pub(crate) fn member(id: u64, name: &str, url: &str) -> Member {
-        Member { id, name: name.into(), peer_urls: vec![url.into()] }
+    pub(crate) fn member(id: u64, name: &str, url: &str) -> MemberListEntry {
+        MemberListEntry { id, name: name.into(), peer_urls: vec![url.into()] }
     }
 
     fn url(text: &str) -> PeerUrl {
@@ -77,7 +77,7 @@ pub(crate) mod tests {
 
     #[test]
     fn reads_what_etcd_writes() {
-        // The first is etcd 3.6's own words; ids need all 64 bits.
+        // The first is as etcd 3.6 printed it; IDs need all 64 bits.
         let body = br#"[{"id":10276657743932975437,"peerURLs":["http://c-0.c:2380"],"name":"c-0","clientURLs":["http://c-0.c:2379"]},
             {"id":2,"peerURLs":["http://c-1.c:2380"],"isLearner":true},{"id":3,"peerURLs":null,"clientURLs":null}]"#;
         let members = parse(body).unwrap();
@@ -94,7 +94,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_initial_cluster_names_everybody() {
+    fn the_initial_cluster_names_all_members() {
         let members = [
             member(1, "c-0", "http://c-0.c.ns.svc:2380"),
             member(2, "", "http://c-1.c.ns.svc:2380/"),

@@ -1,26 +1,26 @@
-//! Pure: what to do, given what was seen.
+//! Pure: how etcd starts, or why not, given what the agent found.
 
 use std::fmt;
 use std::path::Path;
 
 use agent_protocol::Expect;
 
-use crate::etcd::members::{Member, initial_cluster};
+use crate::etcd::members::{MemberListEntry, initial_cluster};
 use crate::etcd::url::PeerUrl;
-use crate::failure::{Failure, Reason};
+use crate::failure::{CommandFailure, Reason};
 
-/// What the pod remembers of earlier starts of etcd in it.
+/// What the pod's start marker says about earlier starts of etcd in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PreviousRun {
     /// etcd was never started in this pod.
     None,
-    /// etcd was started, and ended before it made its log: it has acknowledged nothing.
+    /// etcd was started, and exited before it created its log: it has acknowledged nothing.
     NothingKept,
     /// etcd had a log.
     HadData,
 }
 
-/// The member concerned.
+/// The member that the command is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct MemberIdentity<'a> {
     pub(crate) name: &'a str,
@@ -28,52 +28,52 @@ pub(crate) struct MemberIdentity<'a> {
     pub(crate) data_dir: &'a Path,
 }
 
-/// Whether a wait begins with asking the cluster. Data that is there always wins: etcd itself checks whose it is.
-pub(crate) fn asks_cluster(subject: &MemberIdentity<'_>, data: bool, expect: Expect) -> Result<bool, Failure> {
+/// Whether a wait begins with a query to the cluster. Existing data always takes precedence: etcd itself checks whose it is.
+pub(crate) fn asks_cluster(identity: &MemberIdentity<'_>, data: bool, expect: Expect) -> Result<bool, CommandFailure> {
     match expect {
         _ if data => Ok(false),
         Expect::New => Ok(false),
         Expect::Join => Ok(true),
-        Expect::Data | Expect::Variable => Err(in_use_and_empty(subject)),
+        Expect::Data | Expect::Variable => Err(in_use_and_empty(identity)),
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Start {
-    /// On its data: flags about the initial cluster would be ignored.
+pub(crate) enum StartMode {
+    /// On existing data: etcd would ignore flags about the initial cluster.
     OnData,
     NewCluster,
     Join,
 }
 
 pub(crate) fn start(
-    subject: &MemberIdentity<'_>,
+    identity: &MemberIdentity<'_>,
     data: bool,
     expect: Expect,
     past: PreviousRun,
-) -> Result<Start, Failure> {
+) -> Result<StartMode, CommandFailure> {
     match (expect, past) {
-        _ if data => Ok(Start::OnData),
+        _ if data => Ok(StartMode::OnData),
         (_, PreviousRun::HadData) => {
-            Err(missing(format!("etcd has run in this pod before, and {} is gone", log(subject))))
+            Err(missing(format!("etcd has run in this pod before, and {} is missing", log(identity))))
         }
-        (Expect::Data | Expect::Variable, _) => Err(in_use_and_empty(subject)),
-        (Expect::New, _) => Ok(Start::NewCluster),
-        (Expect::Join, _) => Ok(Start::Join),
+        (Expect::Data | Expect::Variable, _) => Err(in_use_and_empty(identity)),
+        (Expect::New, _) => Ok(StartMode::NewCluster),
+        (Expect::Join, _) => Ok(StartMode::Join),
     }
 }
 
-/// What the members that answer say of ours.
+/// What the members that answer report about this one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum MembershipCheck {
-    /// No member answers; why, as far as the agent knows.
+    /// No member answers; the reason, as far as the agent knows it.
     NoAnswer(String),
     NotListed,
-    /// Not started yet: it may start, among these.
-    Listed(Vec<Member>),
+    /// Listed, and not started yet: it may start, with these members.
+    Listed(Vec<MemberListEntry>),
     /// Started before, under this name and id.
-    Started(Member),
-    /// One member lists ours as started, another as new: one of them lags behind.
+    Started(MemberListEntry),
+    /// One member lists this one as started, another as new: one of them lags behind.
     Disagreement,
 }
 
@@ -89,68 +89,68 @@ impl fmt::Display for MembershipCheck {
     }
 }
 
-/// One entry an address asked.
-pub(crate) fn listing(answers: Vec<Result<Vec<Member>, String>>, url: &PeerUrl) -> MembershipCheck {
+/// Combines the answers, one for each queried address.
+pub(crate) fn listing(answers: Vec<Result<Vec<MemberListEntry>, String>>, url: &PeerUrl) -> MembershipCheck {
     let why = answers.iter().find_map(|answer| answer.as_ref().err().cloned());
-    let lists: Vec<Vec<Member>> = answers.into_iter().flatten().collect();
+    let lists: Vec<Vec<MemberListEntry>> = answers.into_iter().flatten().collect();
     if lists.is_empty() {
-        return MembershipCheck::NoAnswer(why.unwrap_or_else(|| "there is no other pod to ask".into()));
+        return MembershipCheck::NoAnswer(why.unwrap_or_else(|| "there is no other pod".into()));
     }
-    let ours = || lists.iter().flatten().filter(|member| member.has(url));
-    let started = ours().find(|member| member.started());
-    let fresh = ours().any(|member| !member.started());
+    let own = || lists.iter().flatten().filter(|member| member.has(url));
+    let started = own().find(|member| member.started());
+    let fresh = own().any(|member| !member.started());
     match (started, fresh) {
         (Some(_), true) => MembershipCheck::Disagreement,
         (Some(member), false) => MembershipCheck::Started(member.clone()),
         (None, true) => {
-            let knows = |list: &Vec<Member>| list.iter().any(|member| member.has(url));
+            let knows = |list: &Vec<MemberListEntry>| list.iter().any(|member| member.has(url));
             MembershipCheck::Listed(lists.into_iter().find(knows).unwrap_or_default())
         }
         (None, false) => MembershipCheck::NotListed,
     }
 }
 
-/// The members to start among, or nothing yet.
+/// The members to start with; none if the cluster does not list this one yet.
 pub(crate) fn listed_members(
-    subject: &MemberIdentity<'_>,
+    identity: &MemberIdentity<'_>,
     listing: MembershipCheck,
-) -> Result<Option<Vec<Member>>, Failure> {
+) -> Result<Option<Vec<MemberListEntry>>, CommandFailure> {
     match listing {
         MembershipCheck::Listed(members) => Ok(Some(members)),
         MembershipCheck::Started(member) => Err(missing(format!(
-            "the cluster lists {} as {} (member {}), which has been started before, and {} is gone",
-            subject.url,
+            "the cluster lists {} as {} (member {}), which has been started before, and {} is missing",
+            identity.url,
             member.name,
             member.hex_id(),
-            log(subject),
+            log(identity),
         ))),
         MembershipCheck::NoAnswer(_) | MembershipCheck::NotListed | MembershipCheck::Disagreement => Ok(None),
     }
 }
 
-/// What etcd gets beside its own arguments in order to begin a cluster.
-pub(crate) fn new_cluster_arguments(subject: &MemberIdentity<'_>) -> [String; 2] {
-    let MemberIdentity { name, url, .. } = subject;
+/// The arguments for etcd, in addition to its own, that begin a cluster.
+pub(crate) fn new_cluster_arguments(identity: &MemberIdentity<'_>) -> [String; 2] {
+    let MemberIdentity { name, url, .. } = identity;
     [format!("--initial-cluster={name}={url}"), "--initial-cluster-state=new".into()]
 }
 
-/// What etcd gets beside its own arguments in order to join these members.
-pub(crate) fn join_arguments(subject: &MemberIdentity<'_>, members: &[Member]) -> [String; 2] {
-    let cluster = initial_cluster(members, subject.name, subject.url);
+/// The arguments for etcd, in addition to its own, that join these members.
+pub(crate) fn join_arguments(identity: &MemberIdentity<'_>, members: &[MemberListEntry]) -> [String; 2] {
+    let cluster = initial_cluster(members, identity.name, identity.url);
     [format!("--initial-cluster={cluster}"), "--initial-cluster-state=existing".into()]
 }
 
-fn in_use_and_empty(subject: &MemberIdentity<'_>) -> Failure {
-    missing(format!("member {} has been in use, and {} is gone", subject.name, log(subject)))
+fn in_use_and_empty(identity: &MemberIdentity<'_>) -> CommandFailure {
+    missing(format!("member {} has been in use, and {} is missing", identity.name, log(identity)))
 }
 
-fn log(subject: &MemberIdentity<'_>) -> String {
-    format!("its data in {}", subject.data_dir.display())
+fn log(identity: &MemberIdentity<'_>) -> String {
+    format!("its data in {}", identity.data_dir.display())
 }
 
-fn missing(what: String) -> Failure {
+fn missing(what: String) -> CommandFailure {
     let why = "started now, it would be a voter that has forgotten what it acknowledged";
-    Failure::new(Reason::DataMissing, format!("{what}; etcd is not started: {why}"))
+    CommandFailure::new(Reason::DataMissing, format!("{what}; etcd is not started: {why}"))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! Room on the volume of etcd's data. etcd ends when a write fails for want of room, and cannot start again where there is
-//! none at all. So a file is held back, which is given up when that happens; and where it has been given up already, etcd is
-//! started as soon as there is room again, however long that takes. Beside an etcd that runs, it is taken back once there is
-//! plenty of room (`keeper.rs`).
+//! The reserve: space on the volume of etcd's data, reserved by a file. etcd exits when a write fails for lack of space, and
+//! cannot start again without any. The agent then releases the reserve. If it has been released already, the agent starts etcd as
+//! soon as there is space again, however long that takes. While etcd runs, the keeper takes the reserve back once there is plenty
+//! of space (`keeper.rs`).
 
 use std::fs::{self, File};
 use std::io;
@@ -9,115 +9,116 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::failure::{Failure, Reason};
-use crate::held_room::{self, discard, fill, free, is_full, length, take};
+use crate::failure::{CommandFailure, Reason};
+use crate::held_space::{self, discard, fill, free, is_full, length, take};
 use crate::progress::WaitLogger;
 
-/// What etcd needs at least to come up.
-const NEEDED: u64 = 4 << 20;
-/// How often to look whether there is room.
-const AGAIN: Duration = Duration::from_secs(2);
-/// How long to wait before saying once more that there is none; the kubelet ends a container that has not started after
-/// half an hour.
-const PATIENCE: Duration = Duration::from_secs(20 * 60);
+/// The space that etcd needs at least to start.
+const NEEDED_BYTES: u64 = 4 << 20;
+/// How often to check whether there is space.
+const POLL_SPACE: Duration = Duration::from_secs(2);
+/// How long to wait before failing again because there is none; the kubelet ends a container that has not started after half an
+/// hour.
+const SPACE_TIMEOUT: Duration = Duration::from_secs(20 * 60);
 
-/// How much is taken at a time beside an etcd that runs, so that its own writes hardly wait.
-const PART: u64 = 16 << 20;
+/// How much the keeper takes at a time, so that etcd's own writes hardly wait.
+const PART_BYTES: u64 = 16 << 20;
 
-/// Whether there is room.
+/// Whether there is space on the volume, and a reserve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Room {
-    /// There is, and the reserve is there.
+enum ReserveState {
+    /// There is space, and the reserve is complete.
     Kept,
-    /// There is for etcd, and not for a reserve besides.
+    /// There is space for etcd, and not for a reserve.
     Short,
-    /// There was none, and the reserve has been given up.
+    /// There was no space, and the reserve has been released.
     GivenUp,
-    /// There is none.
+    /// There is no space, and no reserve.
     None,
 }
 
-/// Sees to it that there is room beside `data_dir`, holding that many bytes back, and returns whether they are. Fails the first
-/// time that there is none, for operators to see; waits from then on, by a marker in `state`, which lives as long as the pod.
-pub(crate) fn secure(data_dir: &Path, reserve: u64, state: &Path) -> Result<bool, Failure> {
+/// Ensures that there is space next to `data_dir`, and reserves that many bytes; returns whether they are reserved. Without space
+/// it fails the first time, so that the operator sees that. From then on it waits, by a marker in `state`, which lives as long as
+/// the pod.
+pub(crate) fn secure(data_dir: &Path, reserve: u64, state: &Path) -> Result<bool, CommandFailure> {
     let volume = data_dir.parent().unwrap_or(data_dir);
     let full_marker = state.join("full");
-    let room = || {
-        look(volume, reserve).unwrap_or_else(|error| {
-            // Data that is there must not stay down because of a reserve.
-            eprintln!("no room can be held back in {}: {error}", volume.display());
-            Room::Kept
+    let observe = || {
+        state_of(volume, reserve).unwrap_or_else(|error| {
+            // A member that has its data must not stay down because of a reserve.
+            eprintln!("no space can be reserved in {}: {error}", volume.display());
+            ReserveState::Kept
         })
     };
-    let mut found = room();
-    if found == Room::None && full_marker.exists() {
-        let mut progress = WaitLogger::new(format!("there is room in {}", volume.display()));
-        let deadline = Instant::now() + PATIENCE;
-        while found == Room::None && Instant::now() < deadline {
+    let mut found = observe();
+    if found == ReserveState::None && full_marker.exists() {
+        let mut progress = WaitLogger::new(format!("there is space in {}", volume.display()));
+        let deadline = Instant::now() + SPACE_TIMEOUT;
+        while found == ReserveState::None && Instant::now() < deadline {
             progress.update("no space left on device");
-            thread::sleep(AGAIN);
-            found = room();
+            thread::sleep(POLL_SPACE);
+            found = observe();
         }
     }
     match found {
-        Room::None => {
-            // Without the marker it fails once more, and no worse.
+        ReserveState::None => {
+            // Without the marker, the next start fails as well instead of waiting.
             let _ = File::create(&full_marker);
             let message = format!(
-                "the volume of {} is full (no space left on device); etcd is started as soon as there is room",
+                "the volume of {} is full (no space left on device); etcd is started as soon as there is space",
                 volume.display()
             );
-            return Err(Failure::new(Reason::NoSpace, message));
+            return Err(CommandFailure::new(Reason::NoSpace, message));
         }
-        Room::GivenUp => eprintln!("{} was full: its reserve has been given up", volume.display()),
-        Room::Short => eprintln!("{} has no room for a reserve of {reserve} bytes", volume.display()),
-        Room::Kept => {}
+        ReserveState::GivenUp => eprintln!("{} was full: its reserve has been released", volume.display()),
+        ReserveState::Short => eprintln!("{} has no space for a reserve of {reserve} bytes", volume.display()),
+        ReserveState::Kept => {}
     }
     let _ = fs::remove_file(&full_marker);
-    Ok(found == Room::Kept)
+    Ok(found == ReserveState::Kept)
 }
 
-/// Removes what a defragmentation left that failed or was interrupted, which may be as large as the database. etcd does the same
-/// when it starts; but it does not start as long as there is no room.
+/// Removes the files of a failed or interrupted defragmentation, which may be as large as the database. etcd does the same when
+/// it starts; but it does not start as long as there is no space.
 pub(crate) fn clear(data_dir: &Path) {
     let entries = fs::read_dir(data_dir.join("member/snap")).into_iter().flatten().flatten();
     for orphan in entries.filter(|entry| entry.file_name().as_encoded_bytes().starts_with(b"db.tmp")) {
         match fs::remove_file(orphan.path()) {
-            Ok(()) => eprintln!("{} is removed: a defragmentation has left it", orphan.path().display()),
+            Ok(()) => eprintln!("removed {}, which a defragmentation has left", orphan.path().display()),
             Err(error) => eprintln!("{} cannot be removed: {error}", orphan.path().display()),
         }
     }
 }
 
-fn has_room(volume: &Path) -> io::Result<bool> {
-    held_room::has_room(&volume.join("reserve.probe"), NEEDED)
+fn has_space(volume: &Path) -> io::Result<bool> {
+    held_space::has_space(&volume.join("reserve.probe"), NEEDED_BYTES)
 }
 
-fn look(volume: &Path, reserve: u64) -> io::Result<Room> {
-    let Files { held, new } = Files::of(volume);
-    if !has_room(volume)? {
-        return Ok(if discard(&new)? | discard(&held)? { Room::GivenUp } else { Room::None });
+fn state_of(volume: &Path, reserve: u64) -> io::Result<ReserveState> {
+    let ReserveFiles { held, new } = ReserveFiles::of(volume);
+    if !has_space(volume)? {
+        return Ok(if discard(&new)? | discard(&held)? { ReserveState::GivenUp } else { ReserveState::None });
     }
     if length(&held) >= reserve {
-        return Ok(Room::Kept);
+        return Ok(ReserveState::Kept);
     }
     let taken = take(&new, reserve);
-    if taken.is_ok() && has_room(volume)? {
+    if taken.is_ok() && has_space(volume)? {
         fs::rename(&new, &held)?;
-        return Ok(Room::Kept);
+        return Ok(ReserveState::Kept);
     }
     discard(&new)?;
     match taken {
         Err(error) if !is_full(&error) => Err(error),
-        _ => Ok(Room::Short),
+        _ => Ok(ReserveState::Short),
     }
 }
 
-/// Takes one part more of a reserve that was given up, beside an etcd that runs, and so only once there is plenty of room.
-/// Whether that has made it whole.
+/// Takes one more part of a released reserve while etcd runs, and only if there is plenty of space. Returns whether that has
+/// completed it.
 pub(crate) fn regain(data_dir: &Path, reserve: u64) -> io::Result<bool> {
     let volume = data_dir.parent().unwrap_or(data_dir);
-    let Files { held, new } = Files::of(volume);
+    let ReserveFiles { held, new } = ReserveFiles::of(volume);
     if length(&held) >= reserve {
         return Ok(false);
     }
@@ -128,25 +129,25 @@ pub(crate) fn regain(data_dir: &Path, reserve: u64) -> io::Result<bool> {
     }
 }
 
-/// Gives the reserve up beside an etcd that runs. Whether there was one.
+/// Releases the reserve while etcd runs. Returns whether there was one.
 pub(crate) fn release(data_dir: &Path) -> io::Result<bool> {
-    discard(&Files::of(data_dir.parent().unwrap_or(data_dir)).held)
+    discard(&ReserveFiles::of(data_dir.parent().unwrap_or(data_dir)).held)
 }
 
-/// How much more to take, where so much has been taken, of so much, and so much is free. Nothing more, once all has been; none,
-/// and what has been is to be given back, where less than twice as much would be left to etcd.
+/// How many more bytes to take: 0 if all have been taken. None if etcd would have less free space than twice the reserve; what
+/// has been taken is released then.
 fn part(begun: u64, reserve: u64, free: u64) -> Option<u64> {
     let left = reserve.saturating_sub(begun);
-    (free >= left.saturating_add(reserve.saturating_mul(2))).then(|| left.min(PART))
+    (free >= left.saturating_add(reserve.saturating_mul(2))).then(|| left.min(PART_BYTES))
 }
 
-/// The reserve, and what it is made of.
-struct Files {
+/// The file of the complete reserve, and that of a growing one.
+struct ReserveFiles {
     held: PathBuf,
     new: PathBuf,
 }
 
-impl Files {
+impl ReserveFiles {
     fn of(volume: &Path) -> Self {
         Self { held: volume.join("reserve"), new: volume.join("reserve.new") }
     }

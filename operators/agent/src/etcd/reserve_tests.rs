@@ -27,7 +27,7 @@ impl Drop for Scratch {
 }
 
 #[test]
-fn a_reserve_is_held_back_and_grows_with_what_is_asked_for() {
+fn a_reserve_is_taken_and_grows_with_what_is_requested() {
     let scratch = Scratch::new("held");
     let secure = |bytes| secure(&scratch.0.join("data"), bytes, &scratch.0.join("state"));
     for (asked, held) in [(0, 0), (100_000, 100_000), (3 << 20, 3 << 20), (100_000, 3 << 20)] {
@@ -35,11 +35,11 @@ fn a_reserve_is_held_back_and_grows_with_what_is_asked_for() {
         assert_eq!(scratch.size(), held);
     }
     let left: Vec<_> = fs::read_dir(&scratch.0).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    assert_eq!(left.len(), 3, "the probe is gone: {left:?}");
+    assert_eq!(left.len(), 3, "the probe is deleted: {left:?}");
 }
 
 #[test]
-fn what_is_full_is_told_from_what_is_forbidden() {
+fn a_full_volume_is_distinguished_from_a_forbidden_write() {
     assert!(is_full(&io::Error::from_raw_os_error(28)) && is_full(&io::Error::from_raw_os_error(122)));
     assert!(!is_full(&io::Error::from(ErrorKind::PermissionDenied)));
     assert!(!is_full(&io::Error::from(ErrorKind::ReadOnlyFilesystem)));
@@ -50,28 +50,29 @@ fn where_nothing_can_be_written_etcd_is_not_held_up() {
     let nowhere = Path::new("/nowhere/data");
     assert_eq!(secure(nowhere, 1, Path::new("/nowhere/state")), Ok(true));
 }
+
 #[test]
-fn a_reserve_that_was_given_up_comes_back_in_parts() {
+fn a_released_reserve_is_taken_back_in_parts() {
     let scratch = Scratch::new("regained");
     let begun = || length(&scratch.0.join("reserve.new"));
     let mut seen = Vec::new();
     for _ in 0..4 {
-        let whole = regain(&scratch.0.join("data"), PART + 1).unwrap();
-        seen.push((whole, begun(), scratch.size()));
+        let complete = regain(&scratch.0.join("data"), PART_BYTES + 1).unwrap();
+        seen.push((complete, begun(), scratch.size()));
     }
-    let whole = PART + 1;
-    assert_eq!(seen, [(false, PART, 0), (false, whole, 0), (true, 0, whole), (false, 0, whole)]);
+    let complete = PART_BYTES + 1;
+    assert_eq!(seen, [(false, PART_BYTES, 0), (false, complete, 0), (true, 0, complete), (false, 0, complete)]);
 }
 
 #[test]
-fn beside_an_etcd_that_runs_only_plenty_of_room_is_taken_from() {
-    let wanted = 2 * PART;
-    assert_eq!(part(0, wanted, 3 * wanted), Some(PART));
-    assert_eq!(part(PART, wanted, 3 * wanted - PART), Some(PART));
+fn while_etcd_runs_space_is_taken_only_if_there_is_plenty() {
+    let wanted = 2 * PART_BYTES;
+    assert_eq!(part(0, wanted, 3 * wanted), Some(PART_BYTES));
+    assert_eq!(part(PART_BYTES, wanted, 3 * wanted - PART_BYTES), Some(PART_BYTES));
     assert_eq!(part(wanted, wanted, 2 * wanted), Some(0));
     assert_eq!(part(0, wanted, 3 * wanted - 1), None);
     assert_eq!(part(wanted, wanted, 2 * wanted - 1), None, "what was begun is given back");
-    assert_eq!(part(0, u64::MAX, u64::MAX), Some(PART), "no number is too large");
+    assert_eq!(part(0, u64::MAX, u64::MAX), Some(PART_BYTES), "no number is too large");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `agent etcd-run`: looks at the data once more, and becomes etcd.
+//! `agent etcd-run`: checks the data again, and becomes etcd.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -9,19 +9,20 @@ use crate::cli::{MemberOptions, RunOptions};
 use crate::etcd::data::{self, StartMarker};
 use crate::etcd::identity;
 use crate::etcd::keeper;
-use crate::etcd::limits::{Planned, QUOTA_VARIABLE, REQUEST_VARIABLE, given_quota, given_request, room};
-use crate::etcd::members::Member;
+use crate::etcd::limits::{QUOTA_VARIABLE, REQUEST_VARIABLE, VolumeLimits, given_quota, given_request, space};
+use crate::etcd::members::MemberListEntry;
 use crate::etcd::peers;
-use crate::etcd::plan::{PreviousRun, Start, join_arguments, listed_members, new_cluster_arguments, start};
+use crate::etcd::plan::{PreviousRun, StartMode, join_arguments, listed_members, new_cluster_arguments, start};
 use crate::etcd::reserve;
-use crate::failure::{Failure, Reason};
+use crate::failure::{CommandFailure, Reason};
 use crate::progress::WaitLogger;
 
-/// The init step has seen the member listed, so this is for a hiccup; a longer one is the kubelet's to wait out.
+/// The init step has seen the member listed, so this covers short failures; after a longer one, the kubelet restarts the
+/// container.
 const LISTED_WITHIN: Duration = Duration::from_secs(30);
 
-/// Comes back only with a failure: otherwise this process is etcd from then on.
-pub(crate) fn run(options: &RunOptions) -> Result<(), Failure> {
+/// Returns only with a failure: otherwise this process has become etcd.
+pub(crate) fn run(options: &RunOptions) -> Result<(), CommandFailure> {
     let member = &options.member;
     let marker = StartMarker::new(&options.state);
     let data = data::present(&member.data_dir)?;
@@ -29,19 +30,19 @@ pub(crate) fn run(options: &RunOptions) -> Result<(), Failure> {
         identity::check(&member.data_dir, &member.url)?;
     }
     let previous = if data { PreviousRun::None } else { marker.previous_run(&member.data_dir)? };
-    let mut more = match start(&member.subject(), data, member.expect, previous)? {
-        Start::OnData => {
+    let mut more = match start(&member.identity(), data, member.expect, previous)? {
+        StartMode::OnData => {
             marker.start_on_data();
             Vec::new()
         }
-        Start::NewCluster => {
+        StartMode::NewCluster => {
             marker.first_start(&member.data_dir)?;
-            new_cluster_arguments(&member.subject()).to_vec()
+            new_cluster_arguments(&member.identity()).to_vec()
         }
-        Start::Join => {
+        StartMode::Join => {
             let members = members_to_join(member)?;
             marker.first_start(&member.data_dir)?;
-            join_arguments(&member.subject(), &members).to_vec()
+            join_arguments(&member.identity(), &members).to_vec()
         }
     };
     identity::record(&member.data_dir, &member.url, data);
@@ -50,58 +51,58 @@ pub(crate) fn run(options: &RunOptions) -> Result<(), Failure> {
     Err(become_etcd(&options.command, &more, limits.quota.is_some()))
 }
 
-/// What etcd may take of its volume. Takes the reserve, and starts the keeper, which takes it back.
-fn fit(options: &RunOptions) -> Result<Planned, Failure> {
+/// Computes how much of its volume etcd may use, takes the reserve, and starts the keeper, which takes a released one back.
+fn fit(options: &RunOptions) -> Result<VolumeLimits, CommandFailure> {
     let data_dir = &options.member.data_dir;
     let request = given_request(&options.command, std::env::var_os(REQUEST_VARIABLE).as_deref());
-    let limits = options.limits.on(data_dir, request);
+    let limits = options.limits.fitting_volume(data_dir, request);
     let Some(bytes) = limits.reserve else { return Ok(limits) };
     reserve::clear(data_dir);
     let held = reserve::secure(data_dir, bytes, &options.state)?;
-    let room = if held { room(data_dir) } else { 0 };
+    let space = if held { space(data_dir) } else { 0 };
     let variable = std::env::var_os(QUOTA_VARIABLE);
-    let limits = limits.beside(data_dir, room, given_quota(&options.command, variable.as_deref()));
-    let release = held && room == 0 && limits.is_reached(data_dir);
+    let limits = limits.fitting_database(data_dir, space, given_quota(&options.command, variable.as_deref()));
+    let release = held && space == 0 && limits.is_reached(data_dir);
     keeper::start(data_dir, bytes, release, options.volume_port);
     Ok(limits)
 }
 
-fn members_to_join(member: &MemberOptions) -> Result<Vec<Member>, Failure> {
+fn members_to_join(member: &MemberOptions) -> Result<Vec<MemberListEntry>, CommandFailure> {
     let Some(peers) = &member.peers_url else {
-        return Err(Failure::new(
+        return Err(CommandFailure::new(
             Reason::NotListed,
-            "--peers-url is missing: the agent asks there for the members to join",
+            "--peers-url is missing: the agent needs it to find the members to join",
         ));
     };
     let mut progress = WaitLogger::new(format!("the cluster lists {}", member.url));
     let deadline = progress.since() + LISTED_WITHIN;
     loop {
-        let listing = peers::ask(peers, member, Some(deadline), &mut progress);
+        let listing = peers::query(peers, member, Some(deadline), &mut progress);
         let state = listing.to_string();
-        if let Some(members) = listed_members(&member.subject(), listing)? {
+        if let Some(members) = listed_members(&member.identity(), listing)? {
             return Ok(members);
         }
         if Instant::now() >= deadline {
             let seconds = LISTED_WITHIN.as_secs();
             let message = format!("the cluster does not list {} within {seconds} s: {state}", member.url);
-            return Err(Failure::new(Reason::NotListed, message));
+            return Err(CommandFailure::new(Reason::NotListed, message));
         }
         progress.update(&state);
         progress.pause();
     }
 }
 
-/// `quota` says whether a flag of these is the quota.
-fn become_etcd(command: &[OsString], more: &[String], quota: bool) -> Failure {
+/// `quota` is whether one of these flags is the quota.
+fn become_etcd(command: &[OsString], more: &[String], quota: bool) -> CommandFailure {
     let Some((program, arguments)) = command.split_first() else {
-        return Failure::new(Reason::CannotStart, "there is no command to start");
+        return CommandFailure::new(Reason::CannotStart, "there is no command to start");
     };
     let mut command = Command::new(program);
     command.args(arguments).args(more);
     if quota {
-        // etcd does not start where it finds both.
+        // etcd does not start with both.
         command.env_remove(QUOTA_VARIABLE);
     }
     let error = command.exec();
-    Failure::new(Reason::CannotStart, format!("{} cannot be started: {error}", program.display()))
+    CommandFailure::new(Reason::CannotStart, format!("{} cannot be started: {error}", program.display()))
 }

@@ -1,5 +1,5 @@
-//! How full the volume of etcd's data is, served at a port of the pod: etcd does not know it, and operators see no file system. Each
-//! client gets the same JSON over HTTP, whatever it requests.
+//! Serves at a port of the pod how full the volume of etcd's data is: etcd does not measure it, and the operator has no access to
+//! the file system. Each client gets the same JSON over HTTP, whatever it requests.
 
 use std::io::{self, Error, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, TcpListener, TcpStream};
@@ -9,14 +9,14 @@ use std::time::{Duration, Instant};
 
 use agent_protocol::VolumeReport;
 
-/// How long one who asks may take to do so.
-const DEADLINE: Duration = Duration::from_secs(2);
-/// How much one who asks may say, in bytes.
-const LONGEST: usize = 4096;
-/// How long to wait where connections cannot be accepted, for want of file descriptors for example.
-const PAUSE: Duration = Duration::from_secs(1);
+/// How long a client may take to send its request.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
+/// The maximum length of a request, in bytes.
+const LONGEST_REQUEST: usize = 4096;
+/// How long to wait if connections cannot be accepted, for lack of file descriptors for example.
+const ACCEPT_RETRY: Duration = Duration::from_secs(1);
 
-/// Tells of the volume of that data from now on, beside whatever else this process does.
+/// Reports on the volume of that data from now on, in a thread of its own.
 pub(crate) fn serve(port: u16, data_dir: PathBuf) -> io::Result<()> {
     let listener = TcpListener::bind((Ipv6Addr::UNSPECIFIED, port));
     let listener = listener.or_else(|_| TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)))?;
@@ -27,16 +27,16 @@ pub(crate) fn serve(port: u16, data_dir: PathBuf) -> io::Result<()> {
 fn answer(listener: &TcpListener, data_dir: &Path) {
     for connection in listener.incoming() {
         match connection {
-            // Who does not listen to the answer misses nothing that it could not ask for again.
+            // A client that does not read the answer can request it again.
             Ok(connection) => drop(respond(connection, data_dir)),
-            Err(_) => thread::sleep(PAUSE),
+            Err(_) => thread::sleep(ACCEPT_RETRY),
         }
     }
 }
 
 fn respond(mut connection: TcpStream, data_dir: &Path) -> io::Result<()> {
-    connection.set_read_timeout(Some(DEADLINE))?;
-    connection.set_write_timeout(Some(DEADLINE))?;
+    connection.set_read_timeout(Some(REQUEST_TIMEOUT))?;
+    connection.set_write_timeout(Some(REQUEST_TIMEOUT))?;
     read_request(&mut connection)?;
     let (code, body) = match measured(data_dir).and_then(|result| Ok(serde_json::to_string(&result)?)) {
         Ok(result) => ("200 OK", result),
@@ -54,7 +54,7 @@ fn read_request(connection: &mut impl Read) -> io::Result<()> {
     let mut part = [0_u8; 1024];
     while !read.windows(4).any(|end| end == b"\r\n\r\n") {
         let more = connection.read(&mut part)?;
-        if more == 0 || read.len() > LONGEST || begun.elapsed() > DEADLINE {
+        if more == 0 || read.len() > LONGEST_REQUEST || begun.elapsed() > REQUEST_TIMEOUT {
             return Err(Error::from(ErrorKind::InvalidData));
         }
         read.extend(&part[..more]);
@@ -63,7 +63,7 @@ fn read_request(connection: &mut impl Read) -> io::Result<()> {
 }
 
 fn measured(data_dir: &Path) -> io::Result<VolumeReport> {
-    // Before its first start etcd has not made the directory.
+    // Before its first start, etcd has not created the directory.
     let stats = rustix::fs::statvfs(data_dir.parent().unwrap_or(data_dir))?;
     Ok(VolumeReport {
         volume_bytes: stats.f_blocks.saturating_mul(stats.f_frsize),
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_volume_tells_of_its_bytes_and_files() {
+    fn a_volume_is_reported_with_its_bytes_and_files() {
         let answer = asked("GET / HTTP/1.1\r\nHost: x\r\n\r\n", &std::env::temp_dir().join("data").to_string_lossy());
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();
         assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
@@ -101,14 +101,14 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_measured_is_said() {
+    fn what_cannot_be_measured_is_unavailable() {
         assert!(asked("GET / HTTP/1.1\r\n\r\n", "/nowhere/at/all").starts_with("HTTP/1.1 503 "));
     }
 
     #[test]
-    fn who_says_too_much_is_not_answered() {
-        assert!(read_request(&mut io::Cursor::new(vec![b'x'; LONGEST * 3])).is_err());
-        assert!(read_request(&mut io::Cursor::new(b"GET / HTTP/1.1\r\n")).is_err(), "it ended before it asked");
+    fn a_request_that_is_too_long_is_not_answered() {
+        assert!(read_request(&mut io::Cursor::new(vec![b'x'; LONGEST_REQUEST * 3])).is_err());
+        assert!(read_request(&mut io::Cursor::new(b"GET / HTTP/1.1\r\n")).is_err(), "it ended before the empty line");
         assert!(read_request(&mut io::Cursor::new(b"GET / HTTP/1.1\r\n\r\n")).is_ok());
     }
 }

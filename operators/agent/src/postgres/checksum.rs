@@ -1,4 +1,4 @@
-//! Pure: SHA-256 sums, and the files of a snapshot with theirs.
+//! Pure: SHA-256 checksums, and the files of a snapshot with theirs.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -14,7 +14,7 @@ pub(crate) fn sha256(bytes: &[u8]) -> String {
 /// A file of a snapshot, as its manifest names it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FileEntry {
-    /// From the snapshot's directory, with `/`.
+    /// Relative to the snapshot's directory, with `/`.
     pub(crate) path: String,
     pub(crate) bytes: u64,
     /// In hexadecimal.

@@ -1,11 +1,11 @@
-//! SQL and PostgreSQL's programs, whatever data directory they work on, and `agent pg-init`, which needs no more than sessions.
+//! SQL and PostgreSQL's programs, independent of a data directory, and `agent pg-init`, which needs only sessions.
 //!
 //! | file | contents |
 //! |---|---|
 //! | `tools.rs`, `running.rs`, `version_number.rs` | PostgreSQL's programs, connections for them; programs that run concurrently; versions |
 //! | `session.rs`, `ping.rs` | psql sessions; whether a server accepts connections |
 //! | `quote.rs`, `statements.rs`, `scram.rs` | quoting; splitting SQL into statements; password verifiers; pure but for random salts |
-//! | `diagnosis.rs` | which failure the standard error of a program indicates, and what of it may be shown; pure |
+//! | `diagnosis.rs` | which failure the standard error of a program indicates, without secrets; pure |
 //! | `default_databases.rs`, `databases.rs` | the databases that every server has; those of one server |
 //! | `marker_tables.rs` | the agent's tables in databases, and whether they are its own |
 //! | `init.rs`, `init_sql.rs` | `pg-init`; the user's SQL that it runs once |

@@ -8,7 +8,7 @@
 //! | `closed.rs`, `read_only.rs` | whether a running server admits only superusers, and making their sessions read-only |
 //! | `proven.rs` | the settings that a server last served with, in case it fails to start with others |
 //! | `server.rs`, `admit.rs` | a private server; restoring a superuser that the data no longer admits |
-//! | `reserve.rs`, `free_space.rs`, `volume_usage.rs` | space held back for a server; free space; that, recorded while the server runs |
+//! | `reserve.rs`, `free_space.rs`, `volume_usage.rs` | space reserved for a server; free space; that, recorded while the server runs |
 //! | `copy_marker.rs` | the marker of a finished copy of a major upgrade |
 //! | `prepare.rs`, `run.rs`, `version.rs` | `pg-prepare`; `pg-run` and `pg-ready`; `pg-version` |
 

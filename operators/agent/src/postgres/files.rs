@@ -1,4 +1,4 @@
-//! Files and directories, made to last.
+//! Durable files and directories.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -10,39 +10,39 @@ use std::time::{Duration, SystemTime};
 use sha2::{Digest, Sha256};
 
 pub(crate) use super::checksum::{FileEntry, hexadecimal, sha256};
-use crate::failure::{Failure, Reason};
+use crate::failure::{CommandFailure, Reason};
 
 /// 32 hexadecimal digits that no other process can guess.
-pub(crate) fn secret() -> Result<String, Failure> {
+pub(crate) fn secret() -> Result<String, CommandFailure> {
     let mut bytes = [0; 16];
     let read = File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut bytes));
-    read.map_err(|error| Failure::new(Reason::ToolFailed, format!("/dev/urandom cannot be read: {error}")))?;
+    read.map_err(|error| CommandFailure::new(Reason::ToolFailed, format!("/dev/urandom cannot be read: {error}")))?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// What an error of the system means; `what` begins the message.
-pub(crate) fn failed(what: &str, path: &Path, error: &io::Error, otherwise: Reason) -> Failure {
+/// The failure for an error of the operating system; `what` is what cannot be done with the path.
+pub(crate) fn failed(what: &str, path: &Path, error: &io::Error, otherwise: Reason) -> CommandFailure {
     let reason = match error.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Reason::NoSpace,
         ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => Reason::PermissionDenied,
         _ => otherwise,
     };
-    Failure::new(reason, format!("{} cannot be {what}: {error}", path.display()))
+    CommandFailure::new(reason, format!("{} cannot be {what}: {error}", path.display()))
 }
 
-/// A directory for oneself alone, and those above it.
-pub(crate) fn make_private(folder: &Path) -> io::Result<()> {
-    if let Some(above) = folder.parent() {
+/// Creates a directory that only its owner can access, and those above it.
+pub(crate) fn create_private(directory: &Path) -> io::Result<()> {
+    if let Some(above) = directory.parent() {
         fs::create_dir_all(above)?;
     }
-    match DirBuilder::new().mode(0o700).create(folder) {
+    match DirBuilder::new().mode(0o700).create(directory) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-        made => made?,
+        created => created?,
     }
-    fs::set_permissions(folder, Permissions::from_mode(0o700))
+    fs::set_permissions(directory, Permissions::from_mode(0o700))
 }
 
-/// Writes a file as a whole or not at all, and only if that changes it.
+/// Writes a file completely or not at all, and only if that changes it.
 pub(crate) fn write(path: &Path, text: &str) -> io::Result<()> {
     if fs::read_to_string(path).is_ok_and(|old| old == text) {
         return Ok(());
@@ -54,27 +54,27 @@ pub(crate) fn write(path: &Path, text: &str) -> io::Result<()> {
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
     fs::rename(&new, path)?;
-    sync_folder(path.parent().unwrap_or(Path::new("/")))
+    sync_directory(path.parent().unwrap_or(Path::new("/")))
 }
 
-/// The file of that suffix beside a data directory, since the directory itself is replaced, and copied.
-pub(crate) fn beside(data: &Path, suffix: &str) -> PathBuf {
+/// The file next to a data directory with that suffix: the directory itself is replaced, and copied.
+pub(crate) fn sibling(data: &Path, suffix: &str) -> PathBuf {
     let mut name = data.file_name().unwrap_or_default().to_owned();
     name.push(suffix);
     data.with_file_name(name)
 }
 
-/// Makes the names in a directory last.
-pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
-    File::open(folder)?.sync_all()
+/// Syncs the names in a directory to disk.
+pub(crate) fn sync_directory(directory: &Path) -> io::Result<()> {
+    File::open(directory)?.sync_all()
 }
 
-/// How often a directory is removed into which a program still writes whose parent was killed, and that ends.
-const REMOVALS: u32 = 40;
+/// How often to try to remove a directory: a program whose parent was killed may still write into it before it exits.
+const REMOVE_ATTEMPTS: u32 = 40;
 
-/// Removes a file or a directory with all in it; it need not be there.
+/// Removes a file or a directory with all its contents, if it exists.
 pub(crate) fn remove(path: &Path) -> io::Result<()> {
-    for _ in 1..REMOVALS {
+    for _ in 1..REMOVE_ATTEMPTS {
         match remove_once(path) {
             Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => thread::sleep(Duration::from_millis(50)),
             other => return other,
@@ -95,7 +95,7 @@ fn remove_once(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Bytes and SHA-256 in hexadecimal; `sync` makes the file last as well.
+/// Bytes and SHA-256 in hexadecimal; with `sync`, also syncs the file to disk.
 pub(crate) fn digest(path: &Path, sync: bool) -> io::Result<(u64, String)> {
     let mut file = File::open(path)?;
     let mut hash = Sha256::new();
@@ -115,16 +115,16 @@ pub(crate) fn digest(path: &Path, sync: bool) -> io::Result<(u64, String)> {
     Ok((bytes, hexadecimal(&hash.finalize())))
 }
 
-/// All files below a directory, with their sums, in order; they and the directories are made to last.
-pub(crate) fn entries(folder: &Path) -> io::Result<Vec<FileEntry>> {
+/// All files below a directory, with their checksums, in order. Syncs them and the directories to disk.
+pub(crate) fn entries(directory: &Path) -> io::Result<Vec<FileEntry>> {
     let mut found = Vec::new();
-    collect(folder, "", &mut found)?;
+    collect(directory, "", &mut found)?;
     found.sort_by(|one: &FileEntry, other| one.path.cmp(&other.path));
     Ok(found)
 }
 
-fn collect(folder: &Path, prefix: &str, found: &mut Vec<FileEntry>) -> io::Result<()> {
-    for entry in fs::read_dir(folder)? {
+fn collect(directory: &Path, prefix: &str, found: &mut Vec<FileEntry>) -> io::Result<()> {
+    for entry in fs::read_dir(directory)? {
         let entry = entry?;
         let name = entry.file_name().into_string().map_err(|_| io::Error::other("a file's name is not UTF-8"))?;
         let path = format!("{prefix}{name}");
@@ -138,12 +138,12 @@ fn collect(folder: &Path, prefix: &str, found: &mut Vec<FileEntry>) -> io::Resul
             return Err(io::Error::other(format!("{path} is neither a file nor a directory")));
         }
     }
-    sync_folder(folder)
+    sync_directory(directory)
 }
 
-/// Copies a directory with all in it; nothing is made to last.
+/// Copies a directory with all its contents, without syncing it.
 pub(crate) fn copy(from: &Path, to: &Path) -> io::Result<()> {
-    make_private(to)?;
+    create_private(to)?;
     for entry in fs::read_dir(from)? {
         let entry = entry?;
         let target = to.join(entry.file_name());
@@ -157,7 +157,7 @@ pub(crate) fn copy(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// When something below a directory was changed last.
+/// The time of the last change below a directory.
 pub(crate) fn last_change(path: &Path) -> io::Result<SystemTime> {
     let metadata = fs::symlink_metadata(path)?;
     let mut last = metadata.modified()?;
@@ -169,14 +169,16 @@ pub(crate) fn last_change(path: &Path) -> io::Result<SystemTime> {
     Ok(last)
 }
 
-/// A private directory that goes when this is dropped.
+/// A private directory, which is removed when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Scratch(PathBuf);
+pub(crate) struct ScratchDirectory(PathBuf);
 
-impl Scratch {
-    /// What was left there before goes too.
-    pub(crate) fn new(path: PathBuf) -> Result<Self, Failure> {
-        remove(&path).and_then(|()| make_private(&path)).map_err(|e| failed("made", &path, &e, Reason::ToolFailed))?;
+impl ScratchDirectory {
+    /// Creates it empty: removes what an earlier run left there.
+    pub(crate) fn new(path: PathBuf) -> Result<Self, CommandFailure> {
+        remove(&path)
+            .and_then(|()| create_private(&path))
+            .map_err(|e| failed("created", &path, &e, Reason::ToolFailed))?;
         Ok(Self(path))
     }
 
@@ -185,7 +187,7 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for ScratchDirectory {
     fn drop(&mut self) {
         if let Err(error) = remove(&self.0) {
             eprintln!("{} cannot be removed: {error}", self.0.display());

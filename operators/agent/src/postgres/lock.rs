@@ -1,34 +1,34 @@
-//! Who works on a directory. A server's own lock file has the number of a process, which means nothing in another pod:
-//! everything that the agent does with a directory is done under a lock of the kernel, and a server that it starts holds
-//! that lock for as long as one of its processes lives.
+//! Locks on directories. A server's own lock file has the number of a process, which is meaningless in another pod. So the agent
+//! works on a directory only under a lock of the kernel, and a server that it starts holds that lock as long as one of its
+//! processes lives.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::failure::{Failure, Reason};
+use crate::failure::{CommandFailure, Reason};
 use crate::postgres::files;
 use crate::progress::WaitLogger;
 
-/// What happens on a volume that knows no locks.
+/// What to do on a volume without support for locks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LockPolicy {
-    /// The database must come up all the same; it is on its own volume, and there is one pod of it.
+    /// Continue: the database must start nevertheless; it is on its own volume, and has only one pod.
     BestEffort,
     Required,
 }
 
 /// The lock of a data directory.
-pub(crate) fn path(folder: &Path) -> PathBuf {
-    files::beside(folder, ".lock")
+pub(crate) fn path(directory: &Path) -> PathBuf {
+    files::sibling(directory, ".lock")
 }
 
-/// Takes the lock, or waits for it for at most this long. It is held until the file, and every copy of it, is closed.
-pub(crate) fn take(path: &Path, patience: Duration, policy: LockPolicy) -> Result<File, Failure> {
+/// Takes the lock, and waits for it for up to `timeout`. It is held until the file, and every copy of it, is closed.
+pub(crate) fn take(path: &Path, timeout: Duration, policy: LockPolicy) -> Result<File, CommandFailure> {
     let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path);
     let file = opened.map_err(|error| files::failed("opened", path, &error, Reason::DataUnreadable))?;
-    let end = Instant::now() + patience;
+    let end = Instant::now() + timeout;
     let mut progress: Option<WaitLogger> = None;
     loop {
         match file.try_lock() {
@@ -41,7 +41,7 @@ pub(crate) fn take(path: &Path, patience: Duration, policy: LockPolicy) -> Resul
             }
             Err(TryLockError::WouldBlock) => {
                 let message = format!("{} is held: another server or command uses the directory", path.display());
-                return Err(Failure::new(Reason::DataInUse, message));
+                return Err(CommandFailure::new(Reason::DataInUse, message));
             }
             Err(TryLockError::Error(error)) if policy == LockPolicy::BestEffort => {
                 eprintln!("{} cannot be locked: {error}; continuing without a lock", path.display());

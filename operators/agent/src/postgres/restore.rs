@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `command.rs`, `verify.rs`, `checks.rs` | `pg-restore`; `pg-verify`, which restores into a throwaway server; the user's checks of it |
 //! | `toc.rs`, `evaluated.rs` | the entries of a dump; what the server evaluates while it creates one; pure |
-//! | `load_plan.rs`, `load_role.rs`, `privileges.rs` | who executes which entry, in which order, and which privileges that takes; pure |
+//! | `load_plan.rs`, `load_role.rs`, `privileges.rs` | which role executes which entry, in which order, and which privileges that takes; pure |
 //! | `load_snapshot.rs`, `load.rs`, `post_data.rs`, `materialized_views.rs` | the roles and databases of a snapshot; one database: definitions and rows; what follows the rows; materialized views |
 //! | `logins.rs` | roles that log in for the duration of a load |
 

@@ -1,8 +1,8 @@
-//! How long a command took.
+//! The duration of a command.
 
 use std::time::Instant;
 
-/// That, in seconds, to the millisecond.
+/// The time since the command began, in seconds, rounded to milliseconds.
 pub(crate) fn seconds(since: Instant) -> f64 {
     (since.elapsed().as_secs_f64() * 1000.0).round() / 1000.0
 }

@@ -3,7 +3,7 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `survey.rs`, `command.rs`, `finish.rs` | `pg-survey`, what an upgrade would refuse; `pg-upgrade`; `pg-finish`, which runs while the target serves |
+//! | `survey.rs`, `command.rs`, `finish.rs` | `pg-survey`, what an upgrade would reject; `pg-upgrade`; `pg-finish`, which runs while the target serves |
 //! | `source.rs`, `target.rs` | the two servers |
 //! | `copy.rs`, `pipe.rs` | copying one database: definitions; rows, without storing them in between |
 

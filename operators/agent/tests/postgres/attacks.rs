@@ -1,5 +1,5 @@
 //! A database owner who is an attacker. Each attack has a database of its own, in which another role has data, too; then
-//! everything is done to it that the operator does, and nobody may have gained a right, nor touched what is another's.
+//! the test does everything to it that the operator does, and no role may have gained a privilege, nor changed another's objects.
 
 use std::fs;
 
@@ -8,10 +8,10 @@ use real_postgres::attacker::STRIKE;
 use crate::attacks_by_names::NAMES;
 use crate::attacks_by_rows::ROWS;
 use crate::attacks_by_types::TYPES;
-use crate::support::{PASSWORD, Place, Server, stderr};
+use crate::support::{Fixture, PASSWORD, Server, stderr};
 use crate::upgrade::Pair;
 
-/// A name, the lowest major version that knows the means, and SQL in which `strike()` tries to gain rights, and `hit(n)` and
+/// A name, the lowest major version that knows the means, and SQL in which `strike()` tries to gain privileges, and `hit(n)` and
 /// `ok(n)` call it and claim to be immutable.
 pub type Attack = (&'static str, u32, &'static str);
 
@@ -25,38 +25,38 @@ pub fn database(number: usize) -> String {
     format!("attack_{number:02}")
 }
 
-pub fn marker(place: &Place) -> String {
-    place.text("marker")
+pub fn marker(fixture: &Fixture) -> String {
+    fixture.text("marker")
 }
 
-pub fn known(place: &Place) -> impl Iterator<Item = (usize, &'static Attack)> {
-    let major: u32 = place.major().parse().unwrap();
+pub fn known(fixture: &Fixture) -> impl Iterator<Item = (usize, &'static Attack)> {
+    let major: u32 = fixture.major().parse().unwrap();
     ROWS.iter().chain(&TYPES).chain(&NAMES).enumerate().filter(move |(_, (_, since, _))| *since <= major)
 }
 
 /// What the application and its victim have, attacks and all.
-fn plant(place: &Place, server: &Server<'_>) {
+fn plant(fixture: &Fixture, server: &Server<'_>) {
     for role in ["app", "victim"] {
         server.sql("postgres", &format!("CREATE ROLE {role} LOGIN PASSWORD '{role}'"));
     }
     let mut failed = Vec::new();
-    for (number, (name, _, sql)) in known(place) {
+    for (number, (name, _, sql)) in known(fixture) {
         let database = database(number);
         server.sql("postgres", &format!("CREATE DATABASE {database} OWNER app TEMPLATE template0"));
         server.sql(&database, "GRANT CREATE ON SCHEMA public TO app");
         server.sql(&database, VICTIM);
-        failed.extend(prepare(place, server, &database, number, sql).err().map(|why| format!("{name}: {why}")));
+        failed.extend(prepare(fixture, server, &database, number, sql).err().map(|why| format!("{name}: {why}")));
     }
     assert!(failed.is_empty(), "{failed:#?}");
-    check(place, server, &["app", "victim"]);
+    check(fixture, server, &["app", "victim"]);
 }
 
 /// The application prepares an attack in a database.
-pub fn prepare(place: &Place, server: &Server<'_>, database: &str, number: usize, sql: &str) -> Result<(), String> {
+pub fn prepare(fixture: &Fixture, server: &Server<'_>, database: &str, number: usize, sql: &str) -> Result<(), String> {
     for text in [STRIKE, sql] {
-        let text = text.replace("$DATABASE", database).replace("$MARKER", &marker(place));
+        let text = text.replace("$DATABASE", database).replace("$MARKER", &marker(fixture));
         let text = text.replace("$NUMBER", &number.to_string());
-        // What fails within an attack is told by hundreds of warnings, before the error that counts.
+        // Failures within an attack cause hundreds of warnings before the error that counts.
         let output = server.psql("app", "app", database, &format!("SET client_min_messages = error; {text}"));
         if !output.status.success() {
             return Err(stderr(&output));
@@ -66,15 +66,15 @@ pub fn prepare(place: &Place, server: &Server<'_>, database: &str, number: usize
 }
 
 /// Nobody gained a right, and nothing of another's was touched.
-fn check(place: &Place, server: &Server<'_>, roles: &[&str]) {
-    check_roles(place, server, roles);
-    let wrong = known(place).flat_map(|(number, (name, ..))| gained(server, &database(number), name));
+fn check(fixture: &Fixture, server: &Server<'_>, roles: &[&str]) {
+    check_roles(fixture, server, roles);
+    let wrong = known(fixture).flat_map(|(number, (name, ..))| gained(server, &database(number), name));
     assert_eq!(wrong.collect::<Vec<_>>(), [""; 0]);
 }
 
 /// The same of what all databases share.
-pub fn check_roles(place: &Place, server: &Server<'_>, roles: &[&str]) {
-    assert!(!place.path("marker").exists(), "a program was run, or a file written");
+pub fn check_roles(fixture: &Fixture, server: &Server<'_>, roles: &[&str]) {
+    assert!(!fixture.path("marker").exists(), "a program was run, or a file written");
     let list = |sql: &str| server.sql("postgres", &format!("SET search_path = ''; {sql}"));
     assert_eq!(list("SELECT pg_catalog.string_agg(rolname, ' ') FROM pg_catalog.pg_roles WHERE rolsuper"), "boss");
     let others = "SELECT pg_catalog.string_agg(rolname, ' ' ORDER BY rolname) FROM pg_catalog.pg_roles \
@@ -93,7 +93,7 @@ pub fn gained(server: &Server<'_>, database: &str, name: &str) -> Vec<String> {
     let asked = |sql: &str| server.sql(database, &format!("SET ROLE NONE; SET search_path = ''; {sql}"));
     // By COPY, which evaluates nothing: these tests are no superuser that could be attacked.
     let rows = asked("COPY victims.secrets TO STDOUT");
-    // The constructors of a range belong to the first superuser, whoever makes its type.
+    // The constructors of a range belong to the first superuser, whichever role creates its type.
     let objects = asked(
         "SELECT pg_catalog.count(*) FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace \
          JOIN pg_catalog.pg_language l ON l.oid = p.prolang \
@@ -117,7 +117,7 @@ pub fn gained(server: &Server<'_>, database: &str, name: &str) -> Vec<String> {
 #[test]
 #[ignore = "scripts/test --all servers"]
 fn no_attack_gains_anything_from_a_snapshot_its_verification_or_its_restore() {
-    let (old, new) = (Place::new("attacked"), Place::new("attacked-restored"));
+    let (old, new) = (Fixture::new("attacked"), Fixture::new("attacked-restored"));
     let source = old.serve();
     plant(&old, &source);
     let dumped = old.dump("one", &[]);
@@ -151,12 +151,12 @@ fn no_attack_gains_anything_from_an_upgrade() {
     check(&pair.old, &new, &["app", "victim"]);
 }
 
-/// The same of a server that lets nobody in: whoever was let in for the load is out again.
-fn check_closed(place: &Place, server: &Server<'_>) {
+/// The same for a closed server: the roles that it admitted for the load are blocked again.
+fn check_closed(fixture: &Fixture, server: &Server<'_>) {
     let refused = server.psql("app", "app", &database(0), "SELECT 1");
     assert!(stderr(&refused).contains("no pg_hba.conf entry"), "{}", stderr(&refused));
     assert_eq!(server.sql("template1", "SELECT string_agg(rolname, ' ') FROM pg_roles WHERE rolsuper"), "boss");
-    assert!(!place.path("marker").exists());
+    assert!(!fixture.path("marker").exists());
 }
 
 /// The canonical function of a range runs for each literal. PostgreSQL takes none in PL/pgSQL, but a superuser can write one
@@ -172,19 +172,19 @@ fn what_cannot_be_loaded_safely_is_named() {
         CREATE FUNCTION c(r) RETURNS r LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN $1; END'; ALTER FUNCTION c(r) OWNER TO app; \
         UPDATE pg_catalog.pg_range SET rngcanonical = 'c'::regproc WHERE rngtypid = 'r'::regtype";
     old.sql("app", range);
-    let told = pair.old.dump("one", &[])["notCovered"].to_string();
-    assert!(told.contains("canonical function is not C"), "{told}");
+    let reported = pair.old.dump("one", &[])["notCovered"].to_string();
+    assert!(reported.contains("canonical function is not C"), "{reported}");
     let _new = pair.empty();
     assert_eq!(pair.fails(&[]), ("Unsupported".into(), false.into()));
     let survey = pair.old.fails(&["pg-survey"]);
     assert_eq!(survey.0, "Unsupported");
 }
 
-/// What belongs to a superuser and calls what a user wrote is executed by neither's rights.
+/// A superuser's object that calls a user's code runs with the privileges of neither.
 #[test]
 #[ignore = "scripts/test --all servers"]
-fn a_superusers_table_does_not_lend_its_rights() {
-    let (old, new) = (Place::new("lent"), Place::new("lent-restored"));
+fn a_superusers_table_does_not_lend_its_privileges() {
+    let (old, new) = (Fixture::new("lent"), Fixture::new("lent-restored"));
     let source = old.serve();
     plant(&old, &source);
     let database = database(0);
@@ -209,11 +209,11 @@ fn a_superusers_table_does_not_lend_its_rights() {
     );
 }
 
-/// A row that looks like the end of an answer ends none, and passwords lent for the load are nobody's afterwards.
+/// A row that looks like the end of an answer ends none, and passwords lent for the load are invalid afterward.
 #[test]
 #[ignore = "scripts/test --all servers"]
 fn what_was_lent_is_given_back() {
-    let (old, new) = (Place::new("given"), Place::new("given-back"));
+    let (old, new) = (Fixture::new("given"), Fixture::new("given-back"));
     let source = old.serve();
     source.sql("postgres", "CREATE ROLE app NOLOGIN CONNECTION LIMIT 3 VALID UNTIL '2001-01-01'");
     source.sql("postgres", "CREATE DATABASE app OWNER app TEMPLATE template0 CONNECTION LIMIT 0");

@@ -4,7 +4,7 @@
 use real_postgres::attacker::{STRIKE, TWINS, settings};
 
 use crate::attacks::{Attack, VICTIM, check_roles, database, gained, known, prepare};
-use crate::support::{Place, Server, stderr};
+use crate::support::{Fixture, Server, stderr};
 
 /// What only this command could trip over. Each is run by the application's role.
 static ON_INIT: [Attack; 12] = [
@@ -65,50 +65,50 @@ CREATE SCHEMA IF NOT EXISTS ext;
 CREATE EXTENSION citext SCHEMA ext;
 CREATE EXTENSION hstore SCHEMA ext;";
 
-/// Those with which nothing can be created by their owner either: it has to be told so, and that is all.
+/// Those with which their owner cannot create anything either: that only has to be reported.
 const OF_NO_USE: [&str; 4] =
     ["settings of the database", "twins and settings", "nothing is to be written", "no time is left"];
 
-fn init(place: &Place, database: &str, more: &[&str]) -> Result<(), String> {
+fn init(fixture: &Fixture, database: &str, more: &[&str]) -> Result<(), String> {
     let arguments = [&["pg-init", "--database", database, "--owner", "app"], more].concat();
-    let output = place.agent(&arguments).env("OWNER_PASSWORD", "app").output().unwrap();
+    let output = fixture.agent(&arguments).env("OWNER_PASSWORD", "app").output().unwrap();
     output.status.success().then_some(()).ok_or_else(|| stderr(&output))
 }
 
 /// The database that the agent enters before the application's: by mistake, it is the attacker's own.
-fn plant_in_maintenance(place: &Place, server: &Server<'_>) {
+fn plant_in_maintenance(fixture: &Fixture, server: &Server<'_>) {
     server.sql("postgres", "ALTER DATABASE postgres OWNER TO app; GRANT CREATE ON SCHEMA public TO app");
     server.sql("postgres", VICTIM);
-    prepare(place, server, "postgres", 99, &format!("{TWINS}; {}", settings("postgres"))).unwrap();
+    prepare(fixture, server, "postgres", 99, &format!("{TWINS}; {}", settings("postgres"))).unwrap();
 }
 
 #[test]
 #[ignore = "scripts/test --all servers"]
 fn no_attack_gains_anything_from_init_sql_that_is_run_again() {
-    let place = Place::new("attacked-init");
-    let server = place.serve();
+    let fixture = Fixture::new("attacked-init");
+    let server = fixture.serve();
     server.sql("postgres", "CREATE ROLE victim LOGIN PASSWORD 'victim'");
     // A schema of that name is there from the beginning, so this one cannot be planted; it is refused elsewhere.
-    let others = known(&place).filter(|(_, (name, ..))| *name != "ledger that is none");
+    let others = known(&fixture).filter(|(_, (name, ..))| *name != "ledger that is none");
     let attacks: Vec<_> = others.map(|(_, attack)| attack).chain(&ON_INIT).enumerate().collect();
-    let first = place.write("1.sql", "SELECT 1");
+    let first = fixture.write("1.sql", "SELECT 1");
     let mut failed = Vec::new();
     for (number, (name, _, sql)) in &attacks {
         let database = database(*number);
-        init(&place, &database, &["--sql", &first]).unwrap();
+        init(&fixture, &database, &["--sql", &first]).unwrap();
         server.sql(&database, "GRANT CREATE ON SCHEMA public TO app");
         server.sql(&database, VICTIM);
         let sql = sql.replace("$TWINS", TWINS).replace("$SETTINGS", &settings(&database));
-        failed.extend(prepare(&place, &server, &database, *number, &sql).err().map(|why| format!("{name}: {why}")));
+        failed.extend(prepare(&fixture, &server, &database, *number, &sql).err().map(|why| format!("{name}: {why}")));
     }
     assert_eq!(failed, [""; 0]);
-    plant_in_maintenance(&place, &server);
-    let edited = place.write("2.sql", SQL);
+    plant_in_maintenance(&fixture, &server);
+    let edited = fixture.write("2.sql", SQL);
     for (number, (name, ..)) in &attacks {
-        let outcome = init(&place, &database(*number), &["--ledger-key", "edited", "--sql", &edited]);
+        let outcome = init(&fixture, &database(*number), &["--ledger-key", "edited", "--sql", &edited]);
         match outcome {
             Ok(()) => {}
-            // A time that is up between two statements is told as "canceling statement due to user request" of the next one.
+            // A timeout between two statements is reported as "canceling statement due to user request" of the next one.
             Err(why)
                 if OF_NO_USE.contains(name) && (why.contains("canceling statement") || why.contains("read-only")) => {}
             Err(why) => failed.push(format!("{name}: {why}")),
@@ -117,21 +117,21 @@ fn no_attack_gains_anything_from_init_sql_that_is_run_again() {
     }
     failed.extend(gained(&server, "postgres", "the first database"));
     assert_eq!(failed, [""; 0]);
-    check_roles(&place, &server, &["app", "victim"]);
+    check_roles(&fixture, &server, &["app", "victim"]);
 }
 
-/// The test itself: a superuser who looks at such a database without care is robbed.
+/// Checks the test itself: a superuser who reads such a database without precautions is attacked successfully.
 #[test]
 #[ignore = "scripts/test --all servers"]
 fn a_superuser_without_care_loses_to_twins() {
-    let place = Place::new("attacked-careless");
-    let server = place.serve();
+    let fixture = Fixture::new("attacked-careless");
+    let server = fixture.serve();
     server.sql("postgres", "CREATE ROLE app LOGIN PASSWORD 'app'; CREATE ROLE victim");
     server.sql("postgres", "CREATE DATABASE attack_00 OWNER app TEMPLATE template0");
     server.sql("attack_00", &format!("GRANT CREATE ON SCHEMA public TO app; {VICTIM}"));
     assert!(STRIKE.contains("gained_$NUMBER"));
     let sql = format!("{TWINS}; ALTER DATABASE attack_00 SET search_path = public, pg_catalog");
-    prepare(&place, &server, "attack_00", 0, &sql).unwrap();
+    prepare(&fixture, &server, "attack_00", 0, &sql).unwrap();
     let robbed = "SELECT pg_catalog.count(*) FROM pg_catalog.pg_roles WHERE rolname = 'gained_0'";
     assert_eq!(server.sql("template1", robbed), "0");
     server.sql("attack_00", "SELECT 1 FROM pg_catalog.pg_class WHERE relname = 'x'::name LIMIT 1");

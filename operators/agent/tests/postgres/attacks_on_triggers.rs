@@ -1,7 +1,7 @@
-//! A superuser has made event triggers of what an ordinary role wrote: PostgreSQL runs that in every superuser's session, and it does
-//! not run in those of the agent.
+//! A superuser has created event triggers with functions of an ordinary role: PostgreSQL runs that in every superuser's session,
+//! and it does not run in those of the agent.
 
-use crate::support::{PASSWORD, Place, Server};
+use crate::support::{Fixture, PASSWORD, Server};
 use crate::upgrade::Pair;
 
 /// Who runs it as a superuser makes one of its author.
@@ -9,52 +9,52 @@ const EVIL: &str = "CREATE FUNCTION evil() RETURNS event_trigger LANGUAGE plpgsq
     IF (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) THEN ALTER ROLE app SUPERUSER; END IF; END $$";
 
 /// A database with an extension that is to be brought to the version of the image, and event triggers of the application's.
-fn plant(place: &Place, server: &Server<'_>) {
+fn plant(fixture: &Fixture, server: &Server<'_>) {
     server.sql("postgres", "CREATE ROLE app LOGIN PASSWORD 'app'");
     server.sql("postgres", "CREATE DATABASE app OWNER app");
     server.sql("app", "CREATE EXTENSION hstore VERSION '1.4'; GRANT CREATE ON SCHEMA public TO app");
     assert!(server.psql("app", "app", "app", EVIL).status.success());
     let mut triggers = String::new();
     for event in ["ddl_command_start", "ddl_command_end", "sql_drop", "login"] {
-        if event != "login" || major(place) >= 17 {
+        if event != "login" || major(fixture) >= 17 {
             triggers += &format!("CREATE EVENT TRIGGER on_{event} ON {event} EXECUTE FUNCTION evil();");
         }
     }
     server.sql("app", &triggers);
-    is_nobody(server);
+    has_no_privileges(server);
 }
 
-fn major(place: &Place) -> u32 {
-    place.major().parse().unwrap()
+fn major(fixture: &Fixture) -> u32 {
+    fixture.major().parse().unwrap()
 }
 
 /// Looks from another database, since the triggers would run in this session, too.
-fn is_nobody(server: &Server<'_>) {
+fn has_no_privileges(server: &Server<'_>) {
     assert_eq!(server.sql("postgres", "SELECT rolsuper FROM pg_roles WHERE rolname = 'app'"), "f");
 }
 
 /// How many event triggers the database has.
-fn triggers(place: &Place, server: &Server<'_>) -> String {
+fn triggers(fixture: &Fixture, server: &Server<'_>) -> String {
     let mut psql = server.client("boss", PASSWORD, "app");
-    psql.env("PGOPTIONS", if major(place) >= 17 { "-c event_triggers=off" } else { "" });
+    psql.env("PGOPTIONS", if major(fixture) >= 17 { "-c event_triggers=off" } else { "" });
     let output = psql.arg("--command=SELECT count(*) FROM pg_event_trigger").output().unwrap();
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
 /// After an upgrade, or for a minor release.
-fn finished(place: &Place, server: &Server<'_>, more: &[&str], outdated: bool) {
-    let result = place.run(&[&["pg-finish"], more].concat());
-    let updates = outdated && major(place) >= 17;
+fn finished(fixture: &Fixture, server: &Server<'_>, more: &[&str], outdated: bool) {
+    let result = fixture.run(&[&["pg-finish"], more].concat());
+    let updates = outdated && major(fixture) >= 17;
     assert_eq!(result["extensions"], u64::from(updates), "{result}");
     let warned = result["warnings"].to_string().contains("would run what an ordinary role wrote");
     assert_eq!(warned, outdated && !updates, "{result}");
-    is_nobody(server);
+    has_no_privileges(server);
 }
 
 #[test]
 #[ignore = "scripts/test --all servers"]
 fn event_triggers_of_what_another_wrote_run_in_no_session_of_the_agents() {
-    let (old, new) = (Place::new("event-triggers"), Place::new("event-triggers-restored"));
+    let (old, new) = (Fixture::new("event-triggers"), Fixture::new("event-triggers-restored"));
     let server = old.serve();
     plant(&old, &server);
     let before = triggers(&old, &server);
@@ -64,7 +64,7 @@ fn event_triggers_of_what_another_wrote_run_in_no_session_of_the_agents() {
     finished(&old, &server, &["--major"], major(&old) < 17);
     let server = new.serve();
     new.run(&["pg-restore", "--snapshot", &old.text("snapshots/one")]);
-    is_nobody(&server);
+    has_no_privileges(&server);
     finished(&new, &server, &["--major"], false);
     assert_eq!(triggers(&new, &server), before);
 }
@@ -78,9 +78,9 @@ fn event_triggers_of_what_another_wrote_do_not_run_in_an_upgrade() {
     let before = triggers(&pair.old, &server);
     let new = pair.empty();
     pair.upgraded(&[]);
-    is_nobody(&server);
+    has_no_privileges(&server);
     let new = pair.opened(new);
-    is_nobody(&new);
+    has_no_privileges(&new);
     finished(&pair.new, &new, &["--major"], false);
     assert_eq!(triggers(&pair.new, &new), before);
 }

@@ -1,12 +1,12 @@
-//! Snapshots that have everything in them, and tell what they have not.
+//! Snapshots that contain everything, and list what they leave out.
 
-use crate::support::{PASSWORD, Place, Server};
+use crate::support::{Fixture, PASSWORD, Server};
 use crate::upgrade::Pair;
 
 #[test]
 #[ignore = "scripts/test --all servers"]
 fn templates_closed_databases_and_those_of_the_server_come_back() {
-    let (old, new) = (Place::new("all"), Place::new("all-restored"));
+    let (old, new) = (Fixture::new("all"), Fixture::new("all-restored"));
     let source = old.serve();
     source.sql("postgres", "CREATE ROLE app LOGIN PASSWORD 'app' CREATEDB");
     for (name, more) in
@@ -48,11 +48,11 @@ fn templates_closed_databases_and_those_of_the_server_come_back() {
     assert_eq!(new.run(&["pg-restore", "--snapshot", &old.text("snapshots/one")])["reused"], true);
 }
 
-/// The last snapshot of a server that is gone: what its databases let in while it served is no matter.
+/// The last snapshot of a deleted server does not depend on which connections its databases accepted.
 #[test]
 #[ignore = "scripts/test --all servers"]
 fn templates_and_closed_databases_are_in_a_snapshot_without_a_server() {
-    let (old, new) = (Place::new("all-offline"), Place::new("all-offline-restored"));
+    let (old, new) = (Fixture::new("all-offline"), Fixture::new("all-offline-restored"));
     let mut source = old.serve();
     for (name, more) in [
         ("template", "IS_TEMPLATE true"),
@@ -68,9 +68,9 @@ fn templates_and_closed_databases_are_in_a_snapshot_without_a_server() {
         source.sql(name, "CREATE TABLE of_all AS SELECT 1 AS a");
         source.sql("postgres", &format!("ALTER DATABASE {name} {more}"));
     }
-    let said = "SELECT string_agg(format('%s %s %s %s', datname, datistemplate, datallowconn, datconnlimit), ', ' ORDER BY datname) \
+    let output = "SELECT string_agg(format('%s %s %s %s', datname, datistemplate, datallowconn, datconnlimit), ', ' ORDER BY datname) \
                 FROM pg_database WHERE datname <> 'template0'";
-    let before = source.sql("postgres", said);
+    let before = source.sql("postgres", output);
     source.kill();
     let (data, run) = (old.text("volume/data"), old.text(""));
     let dump = |name: &str| old.dump(name, &["--offline", &data, "--run-dir", run.trim_end_matches('/')]);
@@ -82,12 +82,12 @@ fn templates_and_closed_databases_are_in_a_snapshot_without_a_server() {
     // What was opened for it is closed again, and another one has all as it was.
     old.prepared(&[]);
     let mut source = old.start();
-    assert_eq!(source.sql("postgres", said), before);
+    assert_eq!(source.sql("postgres", output), before);
     source.kill();
     assert_eq!(dump("two")["databaseNames"], all);
     let target = new.serve();
     new.run(&["pg-restore", "--snapshot", &old.text("snapshots/two")]);
-    assert_eq!(target.sql("postgres", said), before);
+    assert_eq!(target.sql("postgres", output), before);
     for name in ["closed", "shut", "template1"] {
         target.sql("postgres", &format!("ALTER DATABASE {name} ALLOW_CONNECTIONS true"));
     }
@@ -103,16 +103,16 @@ fn templates_and_closed_databases_are_in_a_snapshot_without_a_server() {
 #[test]
 #[ignore = "scripts/test --all servers"]
 fn other_values_in_as_many_rows_are_found() {
-    let place = Place::new("values");
-    let server = place.serve();
+    let fixture = Fixture::new("values");
+    let server = fixture.serve();
     server.fill();
-    place.dump("one", &["--database", "app"]);
-    let manifest = place.path("snapshots/one/manifest.json");
+    fixture.dump("one", &["--database", "app"]);
+    let manifest = fixture.path("snapshots/one/manifest.json");
     let text = std::fs::read_to_string(&manifest).unwrap();
     let at = text.find("\"checksum\": \"").unwrap() + 13;
     let changed = if text.as_bytes()[at] == b'0' { "1" } else { "0" };
     std::fs::write(&manifest, format!("{}{changed}{}", &text[..at], &text[at + 1..])).unwrap();
-    let (reason, message) = place.not_verified("one", &[]);
+    let (reason, message) = fixture.not_verified("one", &[]);
     assert_eq!(reason, "CountMismatch", "{message}");
 }
 
@@ -125,7 +125,7 @@ fn a_superusers_write_during_an_upgrade_is_found() {
     old.sql("postgres", "CREATE TABLE much AS SELECT n, repeat('x', 500) AS x FROM generate_series(1, 400000) n");
     let _new = pair.empty();
     let mut child = pair.upgrade(&[]).spawn().unwrap();
-    // Another superuser's session is let in, as its role is, and insists on writing. It writes until the end: what it writes
+    // Another superuser's session is admitted, and overrides the read-only default. It writes until the end: what it writes
     // before rows are read is copied like all else.
     let read = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query ~ '^COPY .*much'";
     while old.sql("postgres", read) == "0" {
@@ -142,24 +142,25 @@ fn a_superusers_write_during_an_upgrade_is_found() {
 
 #[test]
 #[ignore = "scripts/test --all servers"]
-fn what_an_upgrade_leaves_behind_is_told_before() {
-    let place = Place::new("survey");
-    std::fs::create_dir_all(place.path("conf")).unwrap();
-    place.write("conf/more.conf", "wal_level = logical\nmax_connections = 20\nmax_locks_per_transaction = 10\n");
-    let server = place.serve();
+fn what_an_upgrade_leaves_behind_is_reported_before() {
+    let fixture = Fixture::new("survey");
+    std::fs::create_dir_all(fixture.path("conf")).unwrap();
+    fixture.write("conf/more.conf", "wal_level = logical\nmax_connections = 20\nmax_locks_per_transaction = 10\n");
+    let server = fixture.serve();
     server.sql("postgres", "SELECT pg_create_logical_replication_slot('feed', 'pgoutput')");
-    let told = place.run(&["pg-survey"])["notCovered"].to_string();
-    assert!(told.contains("feed") && told.contains("replication slot"), "{told}");
+    let reported = fixture.run(&["pg-survey"])["notCovered"].to_string();
+    assert!(reported.contains("feed") && reported.contains("replication slot"), "{reported}");
     server.sql(
         "postgres",
         "DO $$ BEGIN FOR n IN 1..300 LOOP EXECUTE 'CREATE TABLE t' || n || ' (a int)'; COMMIT; END LOOP; END $$",
     );
-    let (reason, message) = place.fails(&["pg-survey"]);
+    let (reason, message) = fixture.fails(&["pg-survey"]);
     assert_eq!(reason, "Unsupported");
     assert!(message.contains("max_locks_per_transaction"), "{message}");
 }
 
-/// An owner may have a database load what is not there: nobody who follows the setting gets in. Others change how values are read.
+/// An owner may set a database to load a missing library: no session with that setting starts. Other settings change how values
+/// are read.
 fn fill_with_settings(server: &Server<'_>) {
     server.sql("postgres", "CREATE ROLE owner LOGIN PASSWORD 'x'");
     server.sql("postgres", "CREATE DATABASE shop OWNER owner");
@@ -183,7 +184,7 @@ fn has_rows(server: &Server<'_>) {
 #[test]
 #[ignore = "scripts/test --all servers"]
 fn settings_of_an_owners_keep_no_database_from_being_saved() {
-    let (old, new) = (Place::new("settings"), Place::new("settings-restored"));
+    let (old, new) = (Fixture::new("settings"), Fixture::new("settings-restored"));
     let server = old.serve();
     fill_with_settings(&server);
     old.dump("one", &[]);

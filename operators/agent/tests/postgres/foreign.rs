@@ -1,6 +1,6 @@
 //! Foreign tables: of files, which only some roles may name, and of servers that do not answer.
 
-use crate::support::{Place, Server, stderr};
+use crate::support::{Fixture, Server, stderr};
 use crate::upgrade::Pair;
 
 /// Of a server that is not there: a view that was filled, one of that one, and one that needs no server.
@@ -12,7 +12,7 @@ const UNANSWERED: &str = "CREATE EXTENSION postgres_fdw; CREATE SERVER gone FORE
     CREATE MATERIALIZED VIEW c_farther AS SELECT a FROM a_far WITH NO DATA; CREATE UNIQUE INDEX ON c_farther (a); \
     RESET ROLE; UPDATE pg_class SET relispopulated = true WHERE relname IN ('a_far', 'c_farther')";
 
-fn make(server: &Server<'_>, sql: &str) {
+fn create(server: &Server<'_>, sql: &str) {
     server.sql("postgres", "CREATE ROLE app LOGIN PASSWORD 'app'");
     server.sql("postgres", "CREATE DATABASE app OWNER app TEMPLATE template0");
     server.sql("app", "GRANT CREATE ON SCHEMA public TO app");
@@ -29,30 +29,33 @@ fn check_unfilled(server: &Server<'_>) {
 #[test]
 #[ignore = "scripts/test --all servers"]
 fn a_view_of_a_server_that_does_not_answer_comes_back_unfilled() {
-    let (old, new) = (Place::new("unanswered"), Place::new("unanswered-restored"));
+    let (old, new) = (Fixture::new("unanswered"), Fixture::new("unanswered-restored"));
     let server = old.serve();
-    make(&server, UNANSWERED);
+    create(&server, UNANSWERED);
     old.dump("one", &[]);
     let verified = old.verify("one", &["--jobs", "2"]).output().unwrap();
-    let said = stderr(&verified);
+    let output = stderr(&verified);
     assert!(
-        verified.status.success() && said.contains("stay unfilled") && said.contains("public.a_far (and 1 more)"),
-        "{said}"
+        verified.status.success() && output.contains("stay unfilled") && output.contains("public.a_far (and 1 more)"),
+        "{output}"
     );
     let target = new.serve();
     let restored = new.run(&["pg-restore", "--snapshot", &old.text("snapshots/one")]);
-    let told = restored["warnings"].to_string();
-    assert!(told.contains("stay unfilled") && told.contains("a_far") && told.contains("and 1 more"), "{told}");
+    let reported = restored["warnings"].to_string();
+    assert!(
+        reported.contains("stay unfilled") && reported.contains("a_far") && reported.contains("and 1 more"),
+        "{reported}"
+    );
     check_unfilled(&target);
 }
 
-/// The old server still has what the view held: the upgrade goes back, and says which view it is.
+/// The old server still has the contents of the view: the upgrade is rolled back, and reports the view.
 #[test]
 #[ignore = "scripts/test --all servers"]
 fn a_view_of_a_server_that_does_not_answer_is_lost_by_no_upgrade() {
     let pair = Pair::new("unanswered-upgrade", "15", "17");
     let old = pair.old.serve();
-    make(&old, UNANSWERED);
+    create(&old, UNANSWERED);
     let _new = pair.empty();
     assert_eq!(pair.fails(&[]), ("RestoreFailed".into(), true.into()));
     let message = pair.new.reason().1;
@@ -78,11 +81,11 @@ fn check_files(server: &Server<'_>) {
 fn a_table_of_a_file_that_its_owner_may_not_name_comes_along() {
     let pair = Pair::new("files", "15", "17");
     let old = pair.old.serve();
-    make(&old, FILES);
+    create(&old, FILES);
     check_files(&old);
     assert_eq!(pair.old.dump("one", &[])["notCovered"], serde_json::json!([]));
     pair.old.verified("one", &[]);
-    let restored = Place::of("files-restored", "15");
+    let restored = Fixture::of("files-restored", "15");
     let target = restored.serve();
     restored.run(&["pg-restore", "--snapshot", &pair.old.text("snapshots/one")]);
     check_files(&target);
@@ -125,23 +128,23 @@ fn a_table_of_a_file_that_no_load_makes_is_named_and_refused() {
         "CREATE ROLE app LOGIN PASSWORD 'app'; CREATE ROLE reader; GRANT pg_read_server_files TO reader",
     );
     let _new = pair.empty();
-    let make = |database: &str, sql: &str| {
+    let create = |database: &str, sql: &str| {
         old.sql("postgres", &format!("CREATE DATABASE {database} OWNER app TEMPLATE template0"));
         old.sql(database, "CREATE EXTENSION file_fdw; CREATE SERVER files FOREIGN DATA WRAPPER file_fdw");
         old.sql(database, sql);
     };
     for (number, (sql, name)) in NAMED.into_iter().enumerate() {
         let database = format!("app{number}");
-        make(&database, sql);
-        let told = pair.old.dump(&database, &[])["notCovered"].to_string();
-        assert!(told.contains(&format!("\\\"{name}\\\"")), "{name}: {told}");
+        create(&database, sql);
+        let reported = pair.old.dump(&database, &[])["notCovered"].to_string();
+        assert!(reported.contains(&format!("\\\"{name}\\\"")), "{name}: {reported}");
         let (reason, message) = pair.old.fails(&["pg-survey"]);
         assert!(reason == "Unsupported" && message.contains(name), "{name}: {message}");
         assert_eq!(pair.fails(&[]), ("Unsupported".into(), false.into()));
         old.sql("postgres", &format!("DROP DATABASE {database}"));
     }
     // Who may name files makes its own, whatever is in them.
-    make(
+    create(
         "readers",
         "CREATE DOMAIN d AS text; ALTER DOMAIN d OWNER TO app; GRANT USAGE ON FOREIGN SERVER files TO reader; \
          GRANT CREATE ON SCHEMA public TO reader; SET ROLE reader; CREATE FOREIGN TABLE mine (line d) SERVER files \

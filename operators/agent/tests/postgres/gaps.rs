@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::support::{PASSWORD, Place, Server, stderr};
+use crate::support::{Fixture, PASSWORD, Server, stderr};
 use crate::upgrade::Pair;
 
 /// An index that CREATE INDEX CONCURRENTLY failed to make, and one of a partitioned table that waits for its partitions'.
@@ -25,10 +25,10 @@ fn plant_unfinished(server: &Server<'_>) {
 #[test]
 #[ignore = "scripts/test --all servers"]
 fn an_unfinished_index_fails_no_snapshot() {
-    let (place, new) = (Place::new("unfinished"), Place::new("unfinished-restored"));
-    let server = place.serve();
+    let (fixture, new) = (Fixture::new("unfinished"), Fixture::new("unfinished-restored"));
+    let server = fixture.serve();
     plant_unfinished(&server);
-    let result = place.dump("one", &[]);
+    let result = fixture.dump("one", &[]);
     let remarks = result["remarks"].to_string();
     assert!(
         remarks.contains("broken") && remarks.contains("unfinished index") && !remarks.contains("more"),
@@ -36,9 +36,9 @@ fn an_unfinished_index_fails_no_snapshot() {
     );
     // It holds up no deletion: no row is lost.
     assert_eq!(result["notCovered"], serde_json::json!([]));
-    place.verified("one", &[]);
+    fixture.verified("one", &[]);
     let target = new.serve();
-    new.run(&["pg-restore", "--snapshot", &place.text("snapshots/one")]);
+    new.run(&["pg-restore", "--snapshot", &fixture.text("snapshots/one")]);
     assert_eq!(target.sql("postgres", "SELECT string_agg(relname, ' ') FROM pg_class WHERE relkind IN ('i', 'I') AND relnamespace = 'public'::regnamespace"), "waiting");
 }
 
@@ -48,8 +48,8 @@ fn an_unfinished_index_fails_no_upgrade() {
     let pair = Pair::new("unfinished-upgrade", "15", "17");
     let old = pair.old.serve();
     plant_unfinished(&old);
-    let told = pair.old.run(&["pg-survey"])["notCovered"].to_string();
-    assert!(told.contains("broken") && told.contains("unfinished index"), "{told}");
+    let reported = pair.old.run(&["pg-survey"])["notCovered"].to_string();
+    assert!(reported.contains("broken") && reported.contains("unfinished index"), "{reported}");
     let _new = pair.empty();
     let result = pair.upgraded(&[]);
     assert!(result["notCovered"].to_string().contains("broken"), "{result}");
@@ -68,7 +68,7 @@ fn a_database_without_public_comes_back_without_it() {
     let names = pair.old.dump("one", &[])["databaseNames"].clone();
     assert_eq!(names, serde_json::json!(["app", "postgres", "template1"]));
     pair.old.verified("one", &[]);
-    let restored = Place::of("no-public-restored", "15");
+    let restored = Fixture::of("no-public-restored", "15");
     let target = restored.serve();
     restored.run(&["pg-restore", "--snapshot", &pair.old.text("snapshots/one")]);
     let new = pair.empty();
@@ -78,37 +78,37 @@ fn a_database_without_public_comes_back_without_it() {
     }
 }
 
-/// Programs of the engine, of which psql tells of a release that can be raced.
-fn raced(place: &Place) -> String {
-    let major = place.major();
-    place.with_psql(&format!("$PSQL \"$@\" | sed -u -E 's/\", {major}[0-9]{{4}}, /\", {major}0001, /'"))
+/// Programs of the engine, with a psql that reports a release that has the race.
+fn raced(fixture: &Fixture) -> String {
+    let major = fixture.major();
+    fixture.with_psql(&format!("$PSQL \"$@\" | sed -u -E 's/\", {major}[0-9]{{4}}, /\", {major}0001, /'"))
 }
 
-/// Such a release is refused while clients work, with what to do; once they are shut out it is dumped.
+/// Such a release is refused while clients work, with what to do; once they are blocked it is dumped.
 #[test]
 #[ignore = "scripts/test --all servers"]
 fn an_old_release_is_dumped_once_it_is_closed() {
-    let place = Place::new("raced");
-    if place.major() == "17" {
+    let fixture = Fixture::new("raced");
+    if fixture.major() == "17" {
         return;
     }
-    place.prepared(&["--initialise", "--owner", "uid-1"]);
+    fixture.prepared(&["--initialise", "--owner", "uid-1"]);
     // Its worker has no session, and is no client that is still coming.
-    place.write("conf/worker.conf", "shared_preload_libraries = 'pg_prewarm'\n");
-    let server = place.start();
+    fixture.write("conf/worker.conf", "shared_preload_libraries = 'pg_prewarm'\n");
+    let server = fixture.start();
     server.sql("postgres", "CREATE ROLE app LOGIN PASSWORD 'app'; CREATE TABLE t AS SELECT 1 AS a");
-    let path = raced(&place);
-    let to = place.text("snapshots/one");
-    let dump = || place.agent(&["pg-dump", "--to", &to]).env("PATH", &path).output().unwrap();
+    let path = raced(&fixture);
+    let to = fixture.text("snapshots/one");
+    let dump = || fixture.agent(&["pg-dump", "--to", &to]).env("PATH", &path).output().unwrap();
     let refused = || {
         assert_eq!(dump().status.code(), Some(1));
-        let (reason, message) = place.reason();
+        let (reason, message) = fixture.reason();
         assert_eq!(reason, "Unsupported", "{message}");
         assert!(message.contains("upgrade.snapshotBefore: false") && message.contains("Physical"), "{message}");
     };
     refused();
-    // The file says closed, and the server does not know it yet.
-    let (rules, closed) = (place.path("volume/data/pg_hba.conf"), place.path("volume/data/pg_hba.closed.conf"));
+    // The file is closed, and the server has not applied it yet.
+    let (rules, closed) = (fixture.path("volume/data/pg_hba.conf"), fixture.path("volume/data/pg_hba.closed.conf"));
     std::fs::write(rules, std::fs::read(closed).unwrap()).unwrap();
     refused();
     // It knows, and a session of before is left.
@@ -127,7 +127,7 @@ fn an_old_release_is_dumped_once_it_is_closed() {
     left.wait().unwrap();
     let output = dump();
     assert!(output.status.success(), "{}", stderr(&output));
-    place.verified("one", &[]);
+    fixture.verified("one", &[]);
 }
 
 /// What changes a database that every server has, and how that is taken back.
@@ -150,11 +150,12 @@ const CHANGES: [(&str, &str); 10] = [
 #[test]
 #[ignore = "scripts/test --all servers"]
 fn a_change_of_the_servers_own_databases_is_noticed() {
-    let place = Place::new("pristine");
-    let server = place.serve();
+    let fixture = Fixture::new("pristine");
+    let server = fixture.serve();
     server.sql("postgres", "CREATE ROLE app");
-    let holding =
-        |name: &str| place.dump(name, &["--database", "template1", "--database", "postgres"])["databaseNames"].clone();
+    let holding = |name: &str| {
+        fixture.dump(name, &["--database", "template1", "--database", "postgres"])["databaseNames"].clone()
+    };
     assert_eq!(holding("none"), serde_json::json!([]));
     for (at, (change, back)) in CHANGES.into_iter().enumerate() {
         let database = ["template1", "postgres"][at % 2];
@@ -177,7 +178,7 @@ fn changes_of_the_servers_own_databases_come_along() {
     old.sql("template1", "REVOKE USAGE ON SCHEMA public FROM PUBLIC");
     pair.old.dump("one", &[]);
     pair.old.verified("one", &[]);
-    let restored = Place::of("own-changes-restored", "15");
+    let restored = Fixture::of("own-changes-restored", "15");
     let target = restored.serve();
     restored.run(&["pg-restore", "--snapshot", &pair.old.text("snapshots/one")]);
     let new = pair.empty();
@@ -194,51 +195,53 @@ fn changes_of_the_servers_own_databases_come_along() {
 #[test]
 #[ignore = "scripts/test --all servers"]
 fn rows_of_an_extensions_table_are_named() {
-    let place = Place::new("members");
-    let server = place.serve();
+    let fixture = Fixture::new("members");
+    let server = fixture.serve();
     server.sql("postgres", "CREATE ROLE app LOGIN PASSWORD 'app'");
     server.sql("postgres", "CREATE DATABASE app OWNER app TEMPLATE template0");
-    let made = server.psql("app", "app", "app", "CREATE EXTENSION hstore");
-    assert!(made.status.success());
-    let told = |name: &str| place.dump(name, &["--database", "app"]);
-    let result = told("one");
+    let created = server.psql("app", "app", "app", "CREATE EXTENSION hstore");
+    assert!(created.status.success());
+    let reported = |name: &str| fixture.dump(name, &["--database", "app"]);
+    let result = reported("one");
     assert_eq!(result["notCovered"], serde_json::json!([]));
     assert!(result["remarks"].to_string().contains("hstore"), "{result}");
     for table in ["t", "u"] {
         server.sql("app", &format!("CREATE TABLE {table} AS SELECT 1 AS a; ALTER EXTENSION hstore ADD TABLE {table}"));
     }
-    let not_covered = told("two")["notCovered"].to_string();
+    let not_covered = reported("two")["notCovered"].to_string();
     assert!(not_covered.contains("(and 1 more): rows of an extension's table are left out"), "{not_covered}");
 }
 
 #[test]
 #[ignore = "scripts/test --all servers"]
 fn what_a_physical_snapshot_has_not_is_named() {
-    let place = Place::new("unlogged");
-    let server = place.serve();
+    let fixture = Fixture::new("unlogged");
+    let server = fixture.serve();
     server.sql("postgres", "SELECT pg_create_physical_replication_slot('feed')");
     server.sql("postgres", "CREATE UNLOGGED TABLE quick AS SELECT 1 AS a");
-    let result = place.run(&["pg-basebackup", "--to", &place.text("snapshots/base")]);
+    let result = fixture.run(&["pg-basebackup", "--to", &fixture.text("snapshots/base")]);
     let not_covered: Vec<Value> = result["notCovered"].as_array().unwrap().clone();
-    let told = |name: &str| not_covered.iter().any(|sentence| sentence.as_str().unwrap().contains(name));
+    let reported = |name: &str| not_covered.iter().any(|sentence| sentence.as_str().unwrap().contains(name));
     assert!(
-        not_covered.len() == 2 && told("feed") && told("database postgres: \"quick\": rows of an unlogged table"),
+        not_covered.len() == 2
+            && reported("feed")
+            && reported("database postgres: \"quick\": rows of an unlogged table"),
         "{result}"
     );
-    place.verified("base", &[]);
+    fixture.verified("base", &[]);
 }
 
 #[test]
 #[ignore = "scripts/test --all servers"]
-fn a_closed_maintenance_database_is_told_with_the_statement() {
-    let place = Place::new("no-maintenance");
-    let server = place.serve();
+fn a_closed_maintenance_database_is_reported_with_the_statement() {
+    let fixture = Fixture::new("no-maintenance");
+    let server = fixture.serve();
     server.sql("template1", "ALTER DATABASE postgres ALLOW_CONNECTIONS false");
-    let (reason, message) = place.fails(&["pg-dump", "--to", &place.text("snapshots/one")]);
+    let (reason, message) = fixture.fails(&["pg-dump", "--to", &fixture.text("snapshots/one")]);
     assert!(message.contains("run ALTER DATABASE postgres ALLOW_CONNECTIONS true"), "{reason}: {message}");
     server.sql("template1", "ALTER DATABASE postgres ALLOW_CONNECTIONS true; ");
     server.sql("template1", "DROP DATABASE postgres");
-    let (reason, message) = place.fails(&["pg-dump", "--to", &place.text("snapshots/one")]);
+    let (reason, message) = fixture.fails(&["pg-dump", "--to", &fixture.text("snapshots/one")]);
     assert_eq!(reason, "DatabaseMissing");
     assert!(message.contains("run CREATE DATABASE postgres TEMPLATE template0"), "{message}");
 }
@@ -246,7 +249,7 @@ fn a_closed_maintenance_database_is_told_with_the_statement() {
 #[test]
 #[ignore = "scripts/test --all servers"]
 fn sequences_stand_where_they_stood() {
-    let (old, new) = (Place::new("sequences"), Place::new("sequences-restored"));
+    let (old, new) = (Fixture::new("sequences"), Fixture::new("sequences-restored"));
     let source = old.serve();
     source.sql("postgres", "CREATE DATABASE app TEMPLATE template0");
     source.sql(

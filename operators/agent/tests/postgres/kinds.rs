@@ -1,10 +1,11 @@
-//! Kinds of objects that are not made as most are: they come back from a snapshot and from an upgrade, or are named.
+//! Kinds of objects that are created in unusual ways: a snapshot and an upgrade restore them, or name them.
 
 use crate::attacks;
-use crate::support::{Place, Server};
+use crate::support::{Fixture, Server};
 use crate::upgrade::Pair;
 
-/// What a dump tells no owner of, or in words of its own; and what only a superuser may make, though it holds nothing of a user's.
+/// Objects without an owner in a dump, or with a form of their own; and those that only a superuser may create, without anything
+/// of users.
 const MADE: [&str; 8] = [
     "CREATE TEXT SEARCH PARSER split (START = prsd_start, GETTOKEN = prsd_nexttoken, END = prsd_end, LEXTYPES = prsd_lextype)",
     "CREATE TEXT SEARCH TEMPLATE form (INIT = dsimple_init, LEXIZE = dsimple_lexize)",
@@ -27,7 +28,7 @@ const MADE: [&str; 8] = [
      FOR VALUES WITH (MODULUS 2, REMAINDER 1); INSERT INTO hues SELECT 1, h FROM unnest(enum_range(NULL::hue)) h",
 ];
 
-fn make(server: &Server<'_>) {
+fn create(server: &Server<'_>) {
     server.sql("postgres", "CREATE ROLE app LOGIN PASSWORD 'app'");
     server.sql("postgres", "CREATE DATABASE app OWNER app TEMPLATE template0");
     server.sql("app", "GRANT CREATE ON SCHEMA public TO app");
@@ -46,9 +47,9 @@ fn is_there(server: &Server<'_>) {
 #[test]
 #[ignore = "scripts/test --all servers"]
 fn each_kind_comes_back_from_a_snapshot() {
-    let (old, new) = (Place::new("kinds"), Place::new("kinds-restored"));
+    let (old, new) = (Fixture::new("kinds"), Fixture::new("kinds-restored"));
     let server = old.serve();
-    make(&server);
+    create(&server);
     is_there(&server);
     let dumped = old.dump("one", &[]);
     assert_eq!(dumped["notCovered"], serde_json::json!([]));
@@ -63,7 +64,7 @@ fn each_kind_comes_back_from_a_snapshot() {
 fn each_kind_survives_an_upgrade() {
     let pair = Pair::new("kinds-upgrade", "15", "17");
     let old = pair.old.serve();
-    make(&old);
+    create(&old);
     let new = pair.empty();
     pair.upgraded(&["--jobs", "2"]);
     is_there(&pair.opened(new));
@@ -91,7 +92,7 @@ fn what_is_granted_of_large_objects_survives_an_upgrade() {
     }
 }
 
-/// What only a superuser can make, and what runs when a superuser makes something: how it is made, and the words.
+/// What only a superuser can create, and what runs when a superuser creates something: SQL to create it, and the message.
 const NAMED: [(&str, &str); 5] = [
     ("CREATE FUNCTION c(int) RETURNS int LANGUAGE internal AS 'int4inc'; ALTER FUNCTION c OWNER TO app", "\"c\""),
     (
@@ -118,8 +119,8 @@ fn what_a_load_does_not_make_is_named_and_refused() {
                           CREATE FUNCTION check_of(oid) RETURNS void LANGUAGE plpgsql AS 'BEGIN END'";
         old.sql(&database, validators);
         old.sql(&database, sql);
-        let told = pair.old.dump(&database, &[])["notCovered"].to_string();
-        assert!(told.contains(&name.replace('"', "\\\"")), "{name}: {told}");
+        let reported = pair.old.dump(&database, &[])["notCovered"].to_string();
+        assert!(reported.contains(&name.replace('"', "\\\"")), "{name}: {reported}");
         let (reason, message) = pair.old.fails(&["pg-survey"]);
         assert!(reason == "Unsupported" && message.contains(name), "{name}: {message}");
         assert_eq!(pair.fails(&[]), ("Unsupported".into(), false.into()));
@@ -127,12 +128,12 @@ fn what_a_load_does_not_make_is_named_and_refused() {
     }
 }
 
-/// A validator that the application has changed since runs with no rights of the superuser's.
+/// A validator that the application has changed since runs without the superuser's privileges.
 #[test]
 #[ignore = "scripts/test --all servers"]
 fn a_validator_is_not_called_by_a_load() {
-    let place = Place::new("validator");
-    let server = place.serve();
+    let fixture = Fixture::new("validator");
+    let server = fixture.serve();
     server.sql("postgres", "CREATE ROLE app LOGIN PASSWORD 'app'; CREATE ROLE victim");
     server.sql("postgres", "CREATE DATABASE app OWNER app TEMPLATE template0");
     server.sql("app", "GRANT CREATE ON SCHEMA public TO app");
@@ -141,18 +142,18 @@ fn a_validator_is_not_called_by_a_load() {
             "CREATE OR REPLACE FUNCTION public.check_it(text[], oid) RETURNS void LANGUAGE plpgsql AS 'BEGIN {body} END'"
         )
     };
-    attacks::prepare(&place, &server, "app", 0, &validator("")).unwrap();
+    attacks::prepare(&fixture, &server, "app", 0, &validator("")).unwrap();
     server
         .sql("app", "CREATE FOREIGN DATA WRAPPER w VALIDATOR public.check_it; CREATE SERVER s FOREIGN DATA WRAPPER w");
     let changed = server.psql("app", "app", "app", &validator("PERFORM public.strike();"));
     assert!(changed.status.success(), "{changed:?}");
-    place.dump("one", &[]);
-    let (reason, message) = place.not_verified("one", &[]);
-    attacks::check_roles(&place, &server, &["app", "victim"]);
+    fixture.dump("one", &[]);
+    let (reason, message) = fixture.not_verified("one", &[]);
+    attacks::check_roles(&fixture, &server, &["app", "victim"]);
     assert!(reason == "RestoreFailed" && message.contains("FOREIGN DATA WRAPPER w of the dump"), "{reason}: {message}");
 }
 
-/// What a superuser made of a user's domain: while it is made, a constant in it is checked by what the user wrote since.
+/// What a superuser built on a user's domain: when it is created, the user's current code checks a constant in it.
 const OF_A_DOMAIN: [(&str, u32); 5] = [
     ("CREATE AGGREGATE made(int) (SFUNC = add, STYPE = d[], INITCOND = '{1}')", 13),
     ("CREATE FUNCTION made(a d[] DEFAULT '{1}'::d[]) RETURNS int LANGUAGE sql AS 'SELECT 1'", 13),
@@ -164,10 +165,10 @@ const OF_A_DOMAIN: [(&str, u32); 5] = [
 #[test]
 #[ignore = "scripts/test --all servers"]
 fn a_superusers_constant_of_a_users_domain_is_not_checked_by_a_superuser() {
-    let (place, new) = (Place::new("constants"), Place::new("constants-restored"));
-    let server = place.serve();
+    let (fixture, new) = (Fixture::new("constants"), Fixture::new("constants-restored"));
+    let server = fixture.serve();
     server.sql("postgres", "CREATE ROLE app LOGIN PASSWORD 'app'; CREATE ROLE victim");
-    let (marker, major) = (attacks::marker(&place), place.major().parse::<u32>().unwrap());
+    let (marker, major) = (attacks::marker(&fixture), fixture.major().parse::<u32>().unwrap());
     for (number, (sql, _)) in OF_A_DOMAIN.into_iter().filter(|(_, since)| *since <= major).enumerate() {
         let database = format!("app{number}");
         server.sql("postgres", &format!("CREATE DATABASE {database} OWNER app TEMPLATE template0"));
@@ -188,12 +189,12 @@ fn a_superusers_constant_of_a_users_domain_is_not_checked_by_a_superuser() {
         server.sql(&database, sql);
         checks(&format!("COPY (SELECT 1) TO ''{marker}''"));
     }
-    assert_eq!(place.dump("one", &[])["notCovered"], serde_json::json!([]));
-    place.verified("one", &[]);
-    attacks::check_roles(&place, &server, &["app", "victim"]);
+    assert_eq!(fixture.dump("one", &[])["notCovered"], serde_json::json!([]));
+    fixture.verified("one", &[]);
+    attacks::check_roles(&fixture, &server, &["app", "victim"]);
     let target = new.serve();
-    new.run(&["pg-restore", "--snapshot", &place.text("snapshots/one")]);
-    assert!(!place.path("marker").exists());
+    new.run(&["pg-restore", "--snapshot", &fixture.text("snapshots/one")]);
+    assert!(!fixture.path("marker").exists());
     attacks::check_roles(&new, &target, &["app", "victim"]);
     let owners = "SELECT string_agg(DISTINCT proowner::regrole::text, ' ') FROM pg_proc WHERE proname = 'made'";
     assert_eq!(target.sql("app0", owners), "boss");

@@ -1,23 +1,23 @@
 //! Languages that only superusers write in, and those that are closed to the owners of functions.
 
 use crate::attacks;
-use crate::support::{Place, Server};
+use crate::support::{Fixture, Server};
 use crate::upgrade::Pair;
 
-/// Two languages beside PL/pgSQL, which are PL/pgSQL: one that only superusers write in.
+/// Two languages in addition to PL/pgSQL, with its handler: only superusers may write in one of them.
 const LANGUAGES: &str = "CREATE FUNCTION handle() RETURNS language_handler LANGUAGE c AS '$libdir/plpgsql', 'plpgsql_call_handler'; \
     CREATE FUNCTION look(oid) RETURNS void LANGUAGE c AS '$libdir/plpgsql', 'plpgsql_validator'; \
     CREATE LANGUAGE wild HANDLER handle VALIDATOR look; CREATE TRUSTED LANGUAGE \"Tame\" HANDLER handle VALIDATOR look";
 
-fn make(server: &Server<'_>, database: &str) {
+fn create(server: &Server<'_>, database: &str) {
     server.sql("postgres", &format!("CREATE DATABASE {database} OWNER app TEMPLATE template0"));
     server.sql(database, "GRANT CREATE ON SCHEMA public TO app");
     server.sql(database, LANGUAGES);
     server.sql(database, "SET ROLE app; CREATE DOMAIN d AS int CHECK (VALUE > 0); CREATE TABLE rows (a d)");
 }
 
-/// What a superuser made of a user's in a language of its own: a constant is checked while it is made. And an aggregate whose state is
-/// the server's own, which has no constant.
+/// What a superuser built on a user's object in another language: a constant is checked when it is created. And an aggregate
+/// whose state is the server's own, which has no constant.
 const OF_A_USERS: [&str; 5] = [
     "CREATE FUNCTION f(a d) RETURNS SETOF rows LANGUAGE wild AS 'BEGIN /* no DEFAULT */ RETURN QUERY SELECT a; END'",
     "CREATE FUNCTION g(\"DEFAULT\" d, b text DEFAULT 'LANGUAGE') RETURNS int LANGUAGE plpgsql AS 'BEGIN RETURN 1; END'",
@@ -41,12 +41,12 @@ fn what_superusers_wrote_of_a_users_types_comes_along() {
     let pair = Pair::new("wild", "15", "17");
     let old = pair.old.serve();
     old.sql("postgres", "CREATE ROLE app LOGIN PASSWORD 'app'");
-    make(&old, "app");
+    create(&old, "app");
     OF_A_USERS.iter().for_each(|sql| drop(old.sql("app", sql)));
     check(&old);
     assert_eq!(pair.old.dump("one", &[])["notCovered"], serde_json::json!([]));
     pair.old.verified("one", &[]);
-    let restored = Place::of("wild-restored", "15");
+    let restored = Fixture::of("wild-restored", "15");
     let target = restored.serve();
     restored.run(&["pg-restore", "--snapshot", &pair.old.text("snapshots/one")]);
     check(&target);
@@ -55,7 +55,7 @@ fn what_superusers_wrote_of_a_users_types_comes_along() {
     check(&new);
 }
 
-/// While it is made, the constant is checked by what the application wrote; and only a superuser may make it.
+/// When it is created, the application's code checks the constant; and only a superuser may create it.
 const NAMED: [(&str, &str); 4] = [
     ("CREATE FUNCTION one(a d[] DEFAULT '{1}'::d[]) RETURNS int LANGUAGE wild AS 'BEGIN RETURN 1; END'", "one"),
     ("CREATE PROCEDURE two(a int DEFAULT 1::d) LANGUAGE wild AS 'BEGIN END'", "two"),
@@ -80,7 +80,7 @@ fn a_constant_that_no_load_may_check_is_named_and_refused() {
     let _new = pair.empty();
     for (number, (sql, name)) in NAMED.into_iter().enumerate() {
         let database = format!("app{number}");
-        make(&old, &database);
+        create(&old, &database);
         let ok = |body: &str| {
             let sql = format!("CREATE OR REPLACE FUNCTION ok(int) RETURNS bool LANGUAGE plpgsql IMMUTABLE AS '{body}'");
             assert!(old.psql("app", "app", &database, &sql).status.success());
@@ -89,8 +89,8 @@ fn a_constant_that_no_load_may_check_is_named_and_refused() {
         old.sql(&database, sql);
         let marker = attacks::marker(&pair.old);
         ok(&format!("BEGIN EXECUTE ''COPY (SELECT 1) TO ''''{marker}''''''; RETURN true; END"));
-        let told = pair.old.dump(&database, &[])["notCovered"].to_string();
-        assert!(told.contains(&format!("\\\"{name}\\\"")), "{name}: {told}");
+        let reported = pair.old.dump(&database, &[])["notCovered"].to_string();
+        assert!(reported.contains(&format!("\\\"{name}\\\"")), "{name}: {reported}");
         pair.old.not_verified(&database, &[]);
         attacks::check_roles(&pair.old, &old, &["app", "victim"]);
         let (reason, message) = pair.old.fails(&["pg-survey"]);
@@ -100,8 +100,8 @@ fn a_constant_that_no_load_may_check_is_named_and_refused() {
     }
 }
 
-/// In each language that was closed since, its own language included: one that it owns, and may not write in any more. That SQL is
-/// closed is in no dump.
+/// In each language that was closed since, its own language included: one that it owns, and may not write in any more. That SQL
+/// is closed is in no dump.
 const CLOSED: &str = "SET ROLE app; CREATE FUNCTION a() RETURNS int LANGUAGE plpgsql AS 'BEGIN RETURN 1; END'; \
     CREATE FUNCTION b() RETURNS int LANGUAGE sql AS 'SELECT 2'; \
     CREATE FUNCTION c() RETURNS int LANGUAGE \"Tame\" AS 'BEGIN RETURN 3; END'; \
@@ -126,14 +126,14 @@ fn functions_in_a_language_that_was_closed_since_come_along() {
     let pair = Pair::new("closed-languages", "15", "17");
     let old = pair.old.serve();
     old.sql("postgres", "CREATE ROLE app LOGIN PASSWORD 'app'");
-    make(&old, "app");
+    create(&old, "app");
     let own = "CREATE TRUSTED LANGUAGE \"Own\" HANDLER handle VALIDATOR look; ALTER LANGUAGE \"Own\" OWNER TO app";
     old.sql("app", own);
     old.sql("app", CLOSED);
     check_closed(&old);
     assert_eq!(pair.old.dump("one", &[])["notCovered"], serde_json::json!([]));
     pair.old.verified("one", &[]);
-    let restored = Place::of("closed-languages-restored", "15");
+    let restored = Fixture::of("closed-languages-restored", "15");
     let target = restored.serve();
     restored.run(&["pg-restore", "--snapshot", &pair.old.text("snapshots/one")]);
     check_closed(&target);

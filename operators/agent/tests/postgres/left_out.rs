@@ -1,14 +1,14 @@
-//! What of a whole server no dump has: a snapshot names it, and an upgrade refuses it or names it. Each kind is there once.
+//! What a dump leaves out of a server: a snapshot names it, and an upgrade refuses it or names it. Each kind exists once.
 
 use std::fs;
 use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::support::{Place, Server};
+use crate::support::{Fixture, Server};
 use crate::upgrade::Pair;
 
-/// What is in no dump, and lets an upgrade be done; with the words by which it is named.
+/// What no dump has and an upgrade allows, with the message about it.
 const NAMED: [(&str, &str); 3] = [
     (
         "SELECT pg_create_physical_replication_slot('feed')",
@@ -25,7 +25,7 @@ const NAMED: [(&str, &str); 3] = [
     ),
 ];
 
-/// What an upgrade refuses: how it is made and taken back, the reason, and the words of an upgrade and of a snapshot, which has
+/// What an upgrade refuses: SQL to create and to undo it, the reason, and the messages of an upgrade and of a snapshot, which has
 /// all of the last ones.
 const REFUSED: [(&str, &str, &str, &str, Option<&str>); 4] = [
     (
@@ -46,7 +46,7 @@ const REFUSED: [(&str, &str, &str, &str, Option<&str>); 4] = [
         "CREATE DATABASE shut ALLOW_CONNECTIONS false",
         "DROP DATABASE shut",
         "Unsupported",
-        "\"shut\": there is a database that takes no connections, so that it cannot be copied",
+        "\"shut\": there is a database that accepts no connections, so it cannot be copied",
         None,
     ),
     (
@@ -58,19 +58,19 @@ const REFUSED: [(&str, &str, &str, &str, Option<&str>); 4] = [
     ),
 ];
 
-fn serve(place: &Place) -> Server<'_> {
-    fs::create_dir_all(place.path("conf")).unwrap();
-    place.write("conf/more.conf", "max_prepared_transactions = 3\n");
-    let folder = place.path("space");
-    fs::create_dir(&folder).unwrap();
-    assert!(Command::new("chown").arg("999").arg(&folder).status().unwrap().success());
-    place.serve()
+fn serve(fixture: &Fixture) -> Server<'_> {
+    fs::create_dir_all(fixture.path("conf")).unwrap();
+    fixture.write("conf/more.conf", "max_prepared_transactions = 3\n");
+    let directory = fixture.path("space");
+    fs::create_dir(&directory).unwrap();
+    assert!(Command::new("chown").arg("999").arg(&directory).status().unwrap().success());
+    fixture.serve()
 }
 
 /// Statements one by one, as some are none of a transaction's.
-fn run(place: &Place, server: &Server<'_>, sql: &str) {
+fn run(fixture: &Fixture, server: &Server<'_>, sql: &str) {
     let mut client = server.client("boss", crate::support::PASSWORD, "postgres");
-    for one in sql.replace("$SPACE", &place.text("space")).split("; ") {
+    for one in sql.replace("$SPACE", &fixture.text("space")).split("; ") {
         client.args(["-c", one]);
     }
     let output = client.output().unwrap();
@@ -86,21 +86,21 @@ fn not_covered(result: &Value) -> Vec<&str> {
 #[test]
 #[ignore = "scripts/test --all servers"]
 fn what_a_dump_has_not_is_named_with_a_server_and_without_one() {
-    let place = Place::new("left-out");
-    let mut server = serve(&place);
+    let fixture = Fixture::new("left-out");
+    let mut server = serve(&fixture);
     let mut named = Vec::new();
-    let refused = REFUSED.iter().filter_map(|(make, .., told)| Some((*make, (*told)?)));
-    for (make, told) in NAMED.into_iter().chain(refused) {
-        run(&place, &server, make);
-        named.push(told);
+    let refused = REFUSED.iter().filter_map(|(make, .., reported)| Some((*make, (*reported)?)));
+    for (make, reported) in NAMED.into_iter().chain(refused) {
+        run(&fixture, &server, make);
+        named.push(reported);
     }
     named.sort_unstable();
-    assert_eq!(not_covered(&place.dump("one", &[])), named);
+    assert_eq!(not_covered(&fixture.dump("one", &[])), named);
     server.kill();
-    let (data, run) = (place.text("volume/data"), place.text(""));
+    let (data, run) = (fixture.text("volume/data"), fixture.text(""));
     let offline = ["--offline", &data, "--run-dir", run.trim_end_matches('/')];
-    assert_eq!(not_covered(&place.dump("two", &offline)), named);
-    place.verified("two", &[]);
+    assert_eq!(not_covered(&fixture.dump("two", &offline)), named);
+    fixture.verified("two", &[]);
 }
 
 #[test]
@@ -113,23 +113,23 @@ fn what_an_upgrade_cannot_copy_is_refused_and_what_it_leaves_is_named() {
     let subscription = "CREATE SUBSCRIPTION inbox CONNECTION 'host=127.0.0.1 port=1' PUBLICATION p \
                         WITH (connect = false, slot_name = 'inbox')";
     run(&pair.old, &old, subscription);
-    for (make, undo, reason, words, _) in REFUSED {
+    for (make, undo, reason, expected, _) in REFUSED {
         run(&pair.old, &old, make);
-        let (told, message) = pair.old.fails(&["pg-survey"]);
-        assert!(told == reason && message.starts_with(words), "{told}: {message}");
+        let (found, message) = pair.old.fails(&["pg-survey"]);
+        assert!(found == reason && message.starts_with(expected), "{found}: {message}");
         assert_eq!(pair.fails(&[]), (reason.into(), false.into()));
         let message = pair.new.reason().1;
-        assert!(message.starts_with(words), "{message}");
+        assert!(message.starts_with(expected), "{message}");
         run(&pair.old, &old, undo);
         assert_eq!(pair.old.run(&["pg-survey"])["notCovered"], json!([]), "{undo}");
     }
     for (make, _) in NAMED {
         run(&pair.old, &old, make);
     }
-    let mut named = NAMED.map(|(_, told)| told);
+    let mut named = NAMED.map(|(_, reported)| reported);
     named.sort_unstable();
     assert_eq!(not_covered(&pair.old.run(&["pg-survey"])), named);
-    // What is to be done after each release, which comes into every database that lets it in.
+    // The command after each release, which connects to every database that accepts connections.
     pair.old.run(&["pg-finish", "--major"]);
     assert_eq!(not_covered(&pair.upgraded(&[])), named);
 }

@@ -1,6 +1,6 @@
 //! The agent with real PostgreSQL, of every version that the operator runs. `scripts/test --all servers` unpacks the images
 //! of PostgreSQL into file trees and runs all of this. By hand, as root:
-//! `PG_TREES=<the folder that it prints> PG_TREE=15 cargo test -p agent --test postgres -- --ignored`
+//! `PG_TREES=<the directory that it prints> PG_TREE=15 cargo test -p agent --test postgres -- --ignored`
 //!
 //! `PG_TREE` names the tree for tests of a single server; those of upgrades use the trees 13, 15 and 17.
 
@@ -11,7 +11,7 @@ mod attacks_by_names;
 mod attacks_by_rows;
 mod attacks_by_types;
 mod attacks_on_init;
-mod attacks_on_notes;
+mod attacks_on_markers;
 mod attacks_on_triggers;
 mod complete;
 mod contents;
@@ -30,12 +30,13 @@ mod read_only;
 mod ready;
 mod reserve;
 mod restore;
+mod server;
 mod snapshot;
 mod support;
 mod upgrade;
+mod upgrade_failures;
 mod upgrade_lost;
 mod upgrade_speed;
 mod upgrade_tables;
-mod upgrade_trouble;
 mod verify;
 mod views;

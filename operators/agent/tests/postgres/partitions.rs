@@ -1,10 +1,10 @@
 //! Partitions whose rows are another partition's in another server, which hashes or orders values in another way.
 
-use crate::support::{Place, Server};
+use crate::support::{Fixture, Server};
 use crate::upgrade::Pair;
 
-/// Each has two partitions. Between the versions of ICU in the images of 15 and 17, hashes by a collation for which different texts
-/// are equal change, and U+1C89, which ICU 72 does not know, comes to be before U+4E00.
+/// Each has two partitions. Between the versions of ICU in the images of 15 and 17, hashes by a collation for which different
+/// texts are equal change, and U+1C89, which ICU 72 does not know, comes to be before U+4E00.
 const MADE: [&str; 4] = [
     "CREATE COLLATION loose (provider = icu, locale = 'und-u-ks-level2', deterministic = false); \
      CREATE TABLE hashed (t text COLLATE loose, n int) PARTITION BY HASH (t); \
@@ -30,7 +30,7 @@ const MADE: [&str; 4] = [
 
 const TABLES: [&str; 4] = ["hashed", "ordered", "below", "lists"];
 
-fn make(server: &Server<'_>) {
+fn create(server: &Server<'_>) {
     server.sql("postgres", "CREATE ROLE app LOGIN PASSWORD 'app'");
     server.sql("postgres", "CREATE DATABASE app OWNER app TEMPLATE template0");
     server.sql("app", "GRANT CREATE ON SCHEMA public TO app");
@@ -47,7 +47,7 @@ fn rows(server: &Server<'_>) -> Vec<String> {
 }
 
 /// In which partition a row of each table is.
-fn places(server: &Server<'_>) -> Vec<String> {
+fn fixtures(server: &Server<'_>) -> Vec<String> {
     let of = |table: &str| {
         format!(
             "SELECT md5(string_agg(tableoid::regclass || t::text, ' ' ORDER BY t::text COLLATE \"C\")) FROM {table} t"
@@ -58,7 +58,7 @@ fn places(server: &Server<'_>) -> Vec<String> {
 
 fn check(before: &Server<'_>, after: &Server<'_>) {
     assert_eq!(rows(before), rows(after));
-    for (at, (then, now)) in places(before).iter().zip(places(after)).enumerate() {
+    for (at, (then, now)) in fixtures(before).iter().zip(fixtures(after)).enumerate() {
         assert_ne!(*then, now, "all rows of {} are where they were: this proves nothing", TABLES[at]);
     }
 }
@@ -68,7 +68,7 @@ fn check(before: &Server<'_>, after: &Server<'_>) {
 fn rows_that_change_partitions_survive_an_upgrade() {
     let pair = Pair::new("moved-upgrade", "15", "17");
     let old = pair.old.serve();
-    make(&old);
+    create(&old);
     let new = pair.empty();
     pair.upgraded(&["--jobs", "2"]);
     check(&old, &new);
@@ -77,9 +77,9 @@ fn rows_that_change_partitions_survive_an_upgrade() {
 #[test]
 #[ignore = "scripts/test --all servers"]
 fn rows_that_change_partitions_come_back_from_a_snapshot() {
-    let (old, new) = (Place::of("moved", "15"), Place::of("moved-restored", "17"));
+    let (old, new) = (Fixture::of("moved", "15"), Fixture::of("moved-restored", "17"));
     let server = old.serve();
-    make(&server);
+    create(&server);
     let dumped = old.dump("one", &[]);
     assert_eq!(dumped["notCovered"], serde_json::json!([]));
     old.verified("one", &["--jobs", "2"]);

@@ -7,26 +7,26 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::support::{PASSWORD, Place, kill_group, stderr};
+use crate::support::{Fixture, PASSWORD, kill_group, stderr};
 
 #[test]
 #[ignore = "scripts/test --all servers"]
-fn a_database_is_made_once() {
-    let place = Place::new("prepare");
-    let first = place.prepared(&["--initialise", "--owner", "uid-1"]);
+fn a_database_is_created_once() {
+    let fixture = Fixture::new("prepare");
+    let first = fixture.prepared(&["--initialise", "--owner", "uid-1"]);
     assert_eq!(first["initialised"], true);
-    assert!(first["version"].as_str().unwrap().starts_with(place.major()), "{first}");
+    assert!(first["version"].as_str().unwrap().starts_with(fixture.major()), "{first}");
     let identifier = first["systemIdentifier"].as_str().unwrap();
-    // The manager was killed before it had noted the number.
-    let again = place.prepared(&["--initialise", "--owner", "uid-1"]);
+    // The manager was killed before it had recorded the number.
+    let again = fixture.prepared(&["--initialise", "--owner", "uid-1"]);
     assert_eq!((&again["initialised"], &again["systemIdentifier"]), (&false.into(), &first["systemIdentifier"]));
-    fs::set_permissions(place.path("volume/data"), fs::Permissions::from_mode(0o2770)).unwrap();
-    place.prepared(&["--system-identifier", identifier]);
-    assert_eq!(fs::metadata(place.path("volume/data")).unwrap().permissions().mode() & 0o777, 0o700);
-    let conf = fs::read_to_string(place.path("volume/data/postgresql.conf")).unwrap();
+    fs::set_permissions(fixture.path("volume/data"), fs::Permissions::from_mode(0o2770)).unwrap();
+    fixture.prepared(&["--system-identifier", identifier]);
+    assert_eq!(fs::metadata(fixture.path("volume/data")).unwrap().permissions().mode() & 0o777, 0o700);
+    let conf = fs::read_to_string(fixture.path("volume/data/postgresql.conf")).unwrap();
     assert_eq!(conf.matches("include_dir = ").count() - conf.matches("#include_dir = ").count(), 1);
 
-    let server = place.start();
+    let server = fixture.start();
     assert_eq!(server.sql("postgres", "SHOW data_checksums"), "on");
     assert_eq!(server.sql("postgres", "SELECT datcollate FROM pg_database WHERE datname = 'template1'"), "C.UTF-8");
     assert_eq!(
@@ -39,82 +39,82 @@ fn a_database_is_made_once() {
 
 #[test]
 #[ignore = "scripts/test --all servers"]
-fn nothing_is_made_over_something_or_unasked() {
-    let place = Place::new("foreign");
-    assert_eq!(place.prepare_fails(&[]).0, "DataMissing");
-    assert_eq!(place.prepare_fails(&["--system-identifier", "7"]).0, "DataMissing");
-    let output = place.agent(&place.prepare(&[]).iter().map(String::as_str).collect::<Vec<_>>()).output().unwrap();
+fn nothing_is_created_over_existing_files_or_without_request() {
+    let fixture = Fixture::new("foreign");
+    assert_eq!(fixture.prepare_fails(&[]).0, "DataMissing");
+    assert_eq!(fixture.prepare_fails(&["--system-identifier", "7"]).0, "DataMissing");
+    let output = fixture.agent(&fixture.prepare(&[]).iter().map(String::as_str).collect::<Vec<_>>()).output().unwrap();
     assert_eq!(output.status.code(), Some(3));
 
-    fs::create_dir_all(place.path("volume/data")).unwrap();
-    fs::write(place.path("volume/data/photo.jpg"), "").unwrap();
-    let (reason, message) = place.prepare_fails(&["--initialise"]);
+    fs::create_dir_all(fixture.path("volume/data")).unwrap();
+    fs::write(fixture.path("volume/data/photo.jpg"), "").unwrap();
+    let (reason, message) = fixture.prepare_fails(&["--initialise"]);
     assert_eq!(reason, "ForeignData");
     assert!(message.contains("photo.jpg"), "{message}");
-    assert!(place.path("volume/data/photo.jpg").exists());
-    fs::remove_dir_all(place.path("volume/data")).unwrap();
+    assert!(fixture.path("volume/data/photo.jpg").exists());
+    fs::remove_dir_all(fixture.path("volume/data")).unwrap();
 
-    place.prepared(&["--initialise", "--owner", "uid-1"]);
-    assert_eq!(place.prepare_fails(&["--system-identifier", "7"]).0, "ForeignData");
-    assert_eq!(place.prepare_fails(&["--initialise", "--owner", "uid-2"]).0, "ForeignData");
-    let mut arguments = place.prepare(&[]);
+    fixture.prepared(&["--initialise", "--owner", "uid-1"]);
+    assert_eq!(fixture.prepare_fails(&["--system-identifier", "7"]).0, "ForeignData");
+    assert_eq!(fixture.prepare_fails(&["--initialise", "--owner", "uid-2"]).0, "ForeignData");
+    let mut arguments = fixture.prepare(&[]);
     arguments[4] = "12".into();
-    assert_eq!(place.fails(&arguments.iter().map(String::as_str).collect::<Vec<_>>()).0, "WrongMajor");
-    let control = place.path("volume/data/global/pg_control");
+    assert_eq!(fixture.fails(&arguments.iter().map(String::as_str).collect::<Vec<_>>()).0, "WrongMajor");
+    let control = fixture.path("volume/data/global/pg_control");
     let mut bytes = fs::read(&control).unwrap();
     bytes[100] ^= 1;
     fs::write(&control, &bytes).unwrap();
-    assert_eq!(place.prepare_fails(&[]).0, "DataCorrupt");
+    assert_eq!(fixture.prepare_fails(&[]).0, "DataCorrupt");
     fs::remove_file(&control).unwrap();
-    assert_eq!(place.prepare_fails(&["--initialise", "--owner", "uid-1"]).0, "DataCorrupt");
+    assert_eq!(fixture.prepare_fails(&["--initialise", "--owner", "uid-1"]).0, "DataCorrupt");
 }
 
 #[test]
 #[ignore = "scripts/test --all servers"]
-fn killed_half_way_it_begins_anew() {
-    let place = Place::new("killed");
-    let arguments = place.prepare(&["--initialise"]);
+fn killed_half_way_it_begins_again() {
+    let fixture = Fixture::new("killed");
+    let arguments = fixture.prepare(&["--initialise"]);
     let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
     for moment in [20, 150, 400, 700] {
-        let mut child = place.agent(&arguments).process_group(0).spawn().unwrap();
+        let mut child = fixture.agent(&arguments).process_group(0).spawn().unwrap();
         thread::sleep(Duration::from_millis(moment));
         let ended = child.try_wait().unwrap().is_some();
         kill_group(child);
-        assert_eq!(place.path("volume/data").exists(), place.path("volume/data/PG_VERSION").exists());
+        assert_eq!(fixture.path("volume/data").exists(), fixture.path("volume/data/PG_VERSION").exists());
         if ended {
             break;
         }
     }
-    place.prepared(&["--initialise"]);
-    assert!(!place.path("volume/data.initdb").exists());
-    let server = place.start();
+    fixture.prepared(&["--initialise"]);
+    assert!(!fixture.path("volume/data.initdb").exists());
+    let server = fixture.start();
     assert_eq!(server.sql("postgres", "SELECT 1"), "1");
 }
 
 #[test]
 #[ignore = "scripts/test --all servers"]
 fn a_superuser_needs_a_password() {
-    let place = Place::new("password");
+    let fixture = Fixture::new("password");
     for wrong in ["", "a\nb"] {
-        let arguments = place.prepare(&["--initialise"]);
+        let arguments = fixture.prepare(&["--initialise"]);
         let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
-        let output = place.agent(&arguments).env("PGPASSWORD", wrong).output().unwrap();
+        let output = fixture.agent(&arguments).env("PGPASSWORD", wrong).output().unwrap();
         assert_eq!(output.status.code(), Some(1));
-        assert_eq!(place.reason().0, "BadPassword");
+        assert_eq!(fixture.reason().0, "BadPassword");
     }
-    assert!(!place.path("volume/data").exists());
+    assert!(!fixture.path("volume/data").exists());
 }
 
 #[test]
 #[ignore = "scripts/test --all servers"]
 fn a_new_superuser_may_have_a_password_beyond_ascii() {
-    let place = Place::new("prepare-password");
+    let fixture = Fixture::new("prepare-password");
     let password = "p\u{e4}\u{df}wort '\\ \u{1f600}\u{a0}";
-    let arguments = place.prepare(&["--initialise"]);
+    let arguments = fixture.prepare(&["--initialise"]);
     let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
-    let output = place.agent(&arguments).env("PGPASSWORD", password).output().unwrap();
+    let output = fixture.agent(&arguments).env("PGPASSWORD", password).output().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
-    let server = place.start_as(password);
+    let server = fixture.start_as(password);
     let stored = "SELECT rolpassword LIKE 'SCRAM-SHA-256$%' FROM pg_authid WHERE rolname = 'boss'";
     assert_eq!(server.psql("boss", password, "postgres", stored).stdout, b"t\n");
 }
@@ -122,51 +122,51 @@ fn a_new_superuser_may_have_a_password_beyond_ascii() {
 #[test]
 #[ignore = "scripts/test --all servers"]
 fn closed_is_for_the_superuser() {
-    let place = Place::new("closed");
-    place.prepared(&["--initialise"]);
-    let server = place.start();
+    let fixture = Fixture::new("closed");
+    fixture.prepared(&["--initialise"]);
+    let server = fixture.start();
     server.sql("postgres", "CREATE ROLE other LOGIN PASSWORD 'x'");
     assert!(server.psql("other", "x", "postgres", "SELECT 1").status.success());
     // The operator replaces the file over a connection, and a restart keeps that.
-    let rules = place.text("volume/data/pg_hba.conf");
+    let rules = fixture.text("volume/data/pg_hba.conf");
     let lines = "SELECT regexp_split_to_table(trim(pg_read_file('pg_hba.closed.conf')), chr(10))";
     server.sql("postgres", &format!("COPY ({lines}) TO '{rules}'"));
     server.sql("postgres", "SELECT pg_reload_conf()");
     server.stop();
-    place.prepared(&[]);
-    let server = place.start();
+    fixture.prepared(&[]);
+    let server = fixture.start();
     let refused = server.psql("other", "x", "postgres", "SELECT 1");
     assert!(stderr(&refused).contains("no pg_hba.conf entry"), "{refused:?}");
     server.stop();
-    place.prepared(&["--access", "open"]);
-    let server = place.start();
+    fixture.prepared(&["--access", "open"]);
+    let server = fixture.start();
     assert!(server.psql("other", "x", "postgres", "SELECT 1").status.success());
     server.stop();
     // Power was lost while it was replaced.
-    std::fs::write(place.path("volume/data/pg_hba.conf"), "").unwrap();
-    assert_eq!(place.prepared(&[])["access"], "closed");
-    assert_eq!(place.prepared(&["--access", "open"])["access"], "open");
-    assert_eq!(place.prepared(&[])["access"], "open");
-    place.prepared(&["--closed"]);
-    let server = place.start();
+    std::fs::write(fixture.path("volume/data/pg_hba.conf"), "").unwrap();
+    assert_eq!(fixture.prepared(&[])["access"], "closed");
+    assert_eq!(fixture.prepared(&["--access", "open"])["access"], "open");
+    assert_eq!(fixture.prepared(&[])["access"], "open");
+    fixture.prepared(&["--closed"]);
+    let server = fixture.start();
     assert!(!server.psql("other", "x", "postgres", "SELECT 1").status.success());
 }
 
 #[test]
 #[ignore = "scripts/test --all servers"]
 fn one_server_at_a_time() {
-    let place = Place::new("lock");
-    let mut server = place.serve();
-    assert_eq!(place.prepare_fails(&["--lock-timeout", "0"]).0, "DataInUse");
-    let data = place.text("volume/data");
-    assert_eq!(place.fails(&["pg-run", "--pgdata", &data, "--lock-timeout", "1"]).0, "DataInUse");
+    let fixture = Fixture::new("lock");
+    let mut server = fixture.serve();
+    assert_eq!(fixture.prepare_fails(&["--lock-timeout", "0"]).0, "DataInUse");
+    let data = fixture.text("volume/data");
+    assert_eq!(fixture.fails(&["pg-run", "--pgdata", &data, "--lock-timeout", "1"]).0, "DataInUse");
     // The postmaster alone is killed; a process of its that goes on still writes.
     server.sql("postgres", "SELECT 1");
     let since = Instant::now();
     server.kill();
-    place.prepared(&["--lock-timeout", "20"]);
+    fixture.prepared(&["--lock-timeout", "20"]);
     assert!(since.elapsed() < Duration::from_secs(20));
-    let server = place.start();
+    let server = fixture.start();
     assert!(server.sql("postgres", "SELECT count(*) FROM pg_stat_activity").parse::<u32>().unwrap() > 0);
     let environment = fs::read(format!("/proc/{}/environ", server.pid())).unwrap();
     assert!(!environment.windows(PASSWORD.len()).any(|part| part == PASSWORD.as_bytes()));
@@ -174,14 +174,14 @@ fn one_server_at_a_time() {
 
 #[test]
 #[ignore = "scripts/test --all servers"]
-fn a_full_volume_is_told() {
-    let place = Place::new("full");
-    let volume = place.path("volume");
+fn a_full_volume_is_reported() {
+    let fixture = Fixture::new("full");
+    let volume = fixture.path("volume");
     fs::create_dir(&volume).unwrap();
     let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=20m,mode=777", "tmpfs"]).arg(&volume).status();
     assert!(mounted.unwrap().success());
-    let outcome = std::panic::catch_unwind(|| place.prepare_fails(&["--initialise"]));
-    let left = place.path("volume/data.initdb").exists();
+    let outcome = std::panic::catch_unwind(|| fixture.prepare_fails(&["--initialise"]));
+    let left = fixture.path("volume/data.initdb").exists();
     Command::new("umount").arg(&volume).status().unwrap();
     assert_eq!(outcome.unwrap().0, "NoSpace");
     assert!(!left);

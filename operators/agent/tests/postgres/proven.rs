@@ -2,13 +2,13 @@
 
 use std::fs;
 
-use crate::support::{Place, Server};
+use crate::support::{Fixture, Server};
 
 /// What PostgreSQL takes by ALTER SYSTEM, and does not start with.
 const FATAL: [(&str, &str); 3] =
     [("shared_preload_libraries", "nothere"), ("huge_pages", "on"), ("max_prepared_transactions", "0")];
 
-impl Place {
+impl Fixture {
     /// The settings of a spec, in a file of their own, as the kubelet brings them.
     fn spec(&self, settings: &str) {
         self.write("conf/z.conf", settings);
@@ -20,14 +20,14 @@ impl Place {
         self.prepared(&[]);
     }
 
-    /// The probe finds that it serves; what is noted afterwards.
+    /// The probe succeeds; returns what is recorded afterward.
     fn probed(&self, server: &Server<'_>) -> serde_json::Value {
         self.is_ready("--reserve=0");
-        self.noted(server)
+        self.recorded(server)
     }
 
-    /// The note for the manager.
-    fn noted(&self, server: &Server<'_>) -> serde_json::Value {
+    /// The record for the manager.
+    fn recorded(&self, server: &Server<'_>) -> serde_json::Value {
         let sql = "SELECT pg_read_file(current_setting('data_directory') || '.attempt', 0, 200000, true)";
         serde_json::from_str(&server.sql("postgres", sql)).unwrap_or_default()
     }
@@ -36,79 +36,79 @@ impl Place {
 #[test]
 #[ignore = "scripts/test --all servers"]
 fn it_serves_on_with_the_settings_of_before() {
-    let place = Place::new("proven");
-    place.prepared(&["--initialise"]);
-    place.spec("work_mem = '5MB'\nmax_prepared_transactions = '5'\n");
-    let server = place.start();
-    assert_eq!(place.noted(&server)["fallenBack"], false);
-    assert!(place.probed(&server).is_null(), "it serves with these");
+    let fixture = Fixture::new("proven");
+    fixture.prepared(&["--initialise"]);
+    fixture.spec("work_mem = '5MB'\nmax_prepared_transactions = '5'\n");
+    let server = fixture.start();
+    assert_eq!(fixture.recorded(&server)["fallenBack"], false);
+    assert!(fixture.probed(&server).is_null(), "it serves with these");
     // Without which the last of the three starts.
     server.sql("postgres", "CREATE TABLE t (a int); BEGIN; INSERT INTO t VALUES (1); PREPARE TRANSACTION 'one'");
     server.stop();
     for (name, value) in FATAL {
         // Another pod, of which the first container does not come up; what was set over a connection goes with it.
         let new = format!("work_mem = '6MB'\n{name} = '{value}'\n");
-        place.another_pod(&new);
-        let said = place.does_not_start(&[]);
-        assert!(said.contains("FATAL"), "{name}: {said}");
-        fs::write(place.path("volume/data/postgresql.auto.conf"), format!("{name} = '{value}'\n")).unwrap();
-        let server = place.start();
+        fixture.another_pod(&new);
+        let output = fixture.does_not_start(&[]);
+        assert!(output.contains("FATAL"), "{name}: {output}");
+        fs::write(fixture.path("volume/data/postgresql.auto.conf"), format!("{name} = '{value}'\n")).unwrap();
+        let server = fixture.start();
         assert_eq!(server.sql("postgres", "SHOW work_mem"), "5MB", "{name}");
-        let noted = place.noted(&server);
-        assert!(noted["fallenBack"] == true && noted["settings"].as_str().unwrap().ends_with(&new), "{noted}");
-        assert_eq!(place.probed(&server)["fallenBack"], true, "it did not start with them");
+        let recorded = fixture.recorded(&server);
+        assert!(recorded["fallenBack"] == true && recorded["settings"].as_str().unwrap().ends_with(&new), "{recorded}");
+        assert_eq!(fixture.probed(&server)["fallenBack"], true, "it did not start with them");
         // It is started with those that it served with, however often it crashes.
         drop(server);
-        let server = place.start();
+        let server = fixture.start();
         assert_eq!(server.sql("postgres", "SHOW work_mem"), "5MB", "{name}");
         // Mended: it reads what is mounted from now on.
-        place.spec("work_mem = '7MB'\nmax_prepared_transactions = '5'\n");
-        assert!(place.probed(&server).is_null());
+        fixture.spec("work_mem = '7MB'\nmax_prepared_transactions = '5'\n");
+        assert!(fixture.probed(&server).is_null());
         server.sql("postgres", "SELECT pg_reload_conf()");
         let reads = "SELECT count(*) FROM pg_file_settings WHERE sourcefile LIKE '%/z.conf'";
         assert_eq!(server.sql("postgres", reads), "2");
         server.stop();
-        place.prepared(&[]);
-        let server = place.start();
+        fixture.prepared(&[]);
+        let server = fixture.start();
         assert_eq!(server.sql("postgres", "SHOW work_mem"), "7MB");
-        assert_eq!(place.noted(&server)["fallenBack"], false);
+        assert_eq!(fixture.recorded(&server)["fallenBack"], false);
         server.stop();
-        place.another_pod("work_mem = '5MB'\nmax_prepared_transactions = '5'\n");
-        let server = place.start();
-        assert!(place.probed(&server).is_null());
+        fixture.another_pod("work_mem = '5MB'\nmax_prepared_transactions = '5'\n");
+        let server = fixture.start();
+        assert!(fixture.probed(&server).is_null());
         server.stop();
     }
-    assert_eq!(place.start().sql("postgres", "SELECT count(*) FROM pg_prepared_xacts"), "1");
+    assert_eq!(fixture.start().sql("postgres", "SELECT count(*) FROM pg_prepared_xacts"), "1");
 }
 
 #[test]
 #[ignore = "scripts/test --all servers"]
 fn what_ends_it_once_it_has_begun_is_not_laid_to_its_settings() {
-    let place = Place::new("innocent");
-    place.prepared(&["--initialise"]);
-    place.spec("work_mem = '5MB'\n");
-    let server = place.start();
-    place.is_ready("--reserve=0");
+    let fixture = Fixture::new("innocent");
+    fixture.prepared(&["--initialise"]);
+    fixture.spec("work_mem = '5MB'\n");
+    let server = fixture.start();
+    fixture.is_ready("--reserve=0");
     server.stop();
-    place.another_pod("work_mem = '6MB'\n");
+    fixture.another_pod("work_mem = '6MB'\n");
     // Killed before the first probe, as by a node that goes; and once more while it recovers.
     for _ in 0..2 {
-        drop(place.start());
+        drop(fixture.start());
     }
-    let server = place.start();
+    let server = fixture.start();
     assert_eq!(server.sql("postgres", "SHOW work_mem"), "6MB");
-    assert!(place.probed(&server).is_null());
-    // A data folder that cannot be served with any settings.
+    assert!(fixture.probed(&server).is_null());
+    // A data directory with which no settings work.
     drop(server);
-    place.spec("work_mem = '7MB'\n");
-    let control = place.path("volume/data/global/pg_control");
-    let (whole, gone) = (fs::read(&control).unwrap(), place.path("volume/data/pg_xact"));
-    fs::rename(&gone, place.path("volume/data/away")).unwrap();
+    fixture.spec("work_mem = '7MB'\n");
+    let control = fixture.path("volume/data/global/pg_control");
+    let (complete, missing) = (fs::read(&control).unwrap(), fixture.path("volume/data/pg_xact"));
+    fs::rename(&missing, fixture.path("volume/data/away")).unwrap();
     for _ in 0..3 {
-        place.does_not_start(&[]);
+        fixture.does_not_start(&[]);
     }
-    fs::rename(place.path("volume/data/away"), &gone).unwrap();
-    fs::write(&control, whole).unwrap();
-    place.prepared(&[]);
-    assert_eq!(place.start().sql("postgres", "SHOW work_mem"), "7MB");
+    fs::rename(fixture.path("volume/data/away"), &missing).unwrap();
+    fs::write(&control, complete).unwrap();
+    fixture.prepared(&[]);
+    assert_eq!(fixture.start().sql("postgres", "SHOW work_mem"), "7MB");
 }

@@ -1,4 +1,4 @@
-//! Random databases, many to a server, through all that the operator does to them: what pg_dump says of their definitions, and
+//! Random databases, many to a server, through all that the operator does to them: what pg_dump prints of their definitions, and
 //! the sums of their rows, are the same afterwards.
 
 use std::io::Write;
@@ -6,18 +6,18 @@ use std::process::Output;
 
 use random_databases::{Contents, Dice, allow_connections, closed, contents, difference, make, make_roles};
 
-use crate::support::{PASSWORD, Place, Server};
+use crate::support::{Fixture, PASSWORD, Server};
 use crate::upgrade::Pair;
 
 /// How many databases a server has.
 const A_SERVER: usize = 25;
-/// How many databases there are in all, unless `PROPTEST_CASES` says so.
+/// How many databases there are in all, unless `PROPTEST_CASES` sets it.
 const DATABASES: u32 = 50;
 
 /// A server, and the place whose programs read it.
 struct Source<'a> {
     server: &'a Server<'a>,
-    programs: &'a Place,
+    programs: &'a Fixture,
 }
 
 impl random_databases::Server for Source<'_> {
@@ -41,7 +41,7 @@ fn servers() -> usize {
 }
 
 /// What has been done so far, past the harness, which keeps a test's output until it ends: hundreds of databases take hours.
-fn tell(round: usize, what: &str, last: &Contents) {
+fn print(round: usize, what: &str, last: &Contents) {
     let (done, all) = ((round + 1) * A_SERVER, servers() * A_SERVER);
     let _ = writeln!(std::io::stderr(), "{done} of {all} databases {what}; of the last {A_SERVER}: {}", last.totals);
 }
@@ -56,7 +56,7 @@ fn filled(source: &Source<'_>, dice: &mut Dice) -> Vec<String> {
 fn random_databases_come_back_from_a_snapshot() {
     let mut dice = Dice::new(seed::rng!());
     for round in 0..servers() {
-        let (old, new) = (Place::new(&format!("random-{round}")), Place::new(&format!("random-{round}-restored")));
+        let (old, new) = (Fixture::new(&format!("random-{round}")), Fixture::new(&format!("random-{round}-restored")));
         let server = old.serve();
         let source = Source { server: &server, programs: &old };
         let stories = filled(&source, &mut dice);
@@ -68,7 +68,7 @@ fn random_databases_come_back_from_a_snapshot() {
         new.run(&["pg-restore", "--snapshot", &old.text("snapshots/one"), "--jobs", "2"]);
         let after = contents(&Source { server: &server, programs: &new });
         assert_eq!(difference(&before, &after, &stories), None);
-        tell(round, "came back", &after);
+        print(round, "came back", &after);
     }
 }
 
@@ -79,8 +79,8 @@ fn random_databases_survive_an_upgrade() {
     for round in 0..servers() {
         let pair = Pair::new(&format!("random-upgrade-{round}"), "15", "17");
         let old = pair.old.serve();
-        // Both as the newer pg_dump says it.
-        let mut reader = Place::of(&format!("random-reader-{round}"), "17");
+        // Both as the newer pg_dump prints them.
+        let mut reader = Fixture::of(&format!("random-reader-{round}"), "17");
         reader.host.clone_from(&pair.old.host);
         let source = Source { server: &old, programs: &reader };
         let stories = filled(&source, &mut dice);
@@ -99,6 +99,6 @@ fn random_databases_survive_an_upgrade() {
         closed.iter().for_each(|database| allow_connections(&target, database, false));
         let after = contents(&target);
         assert_eq!(difference(&before, &after, &stories), None);
-        tell(round, "were upgraded", &after);
+        print(round, "were upgraded", &after);
     }
 }

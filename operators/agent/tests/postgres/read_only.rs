@@ -1,4 +1,4 @@
-//! Superusers come in whatever the rules are: while a server is shut they do not write by mistake, and who insists is found.
+//! The rules always admit superusers: while a server is closed, they cannot write by mistake, and a deliberate write is detected.
 
 use std::io::Write;
 use std::process::Stdio;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::support::{PASSWORD, Server, stderr};
 use crate::upgrade::{Pair, fill, may_read};
 
-/// What a superuser's session is told that writes.
+/// The error of a superuser's session that writes.
 fn written(server: &Server<'_>) -> Result<(), String> {
     let output = server.psql("boss", PASSWORD, "postgres", "INSERT INTO here VALUES (2)");
     if output.status.success() { Ok(()) } else { Err(stderr(&output)) }
@@ -25,7 +25,7 @@ fn is_taken(server: &Server<'_>) {
     assert_eq!(server.sql("template1", "SHOW default_transaction_read_only"), "off");
 }
 
-fn shut_and_opened(from: &str, to: &str) {
+fn closed_and_opened(from: &str, to: &str) {
     let pair = Pair::new(&format!("read-only-{from}"), from, to);
     let old = pair.old.serve();
     fill(&old);
@@ -45,7 +45,7 @@ fn shut_and_opened(from: &str, to: &str) {
     is_refused(&old);
     let again = pair.upgraded(&[]);
     assert_eq!((&again["reused"], &again["copiedAt"]), (&true.into(), &first["copiedAt"]));
-    // The operator lets writers in; or the pod is told to.
+    // The operator allows clients, over a connection or by the pod's arguments.
     pair.open_old(&old);
     is_taken(&old);
     drop(new);
@@ -62,13 +62,13 @@ fn shut_and_opened(from: &str, to: &str) {
 #[test]
 #[ignore = "scripts/test --all servers"]
 fn superusers_do_not_write_to_a_server_of_13_while_it_is_shut() {
-    shut_and_opened("13", "15");
+    closed_and_opened("13", "15");
 }
 
 #[test]
 #[ignore = "scripts/test --all servers"]
 fn superusers_do_not_write_to_a_server_of_15_while_it_is_shut() {
-    shut_and_opened("15", "17");
+    closed_and_opened("15", "17");
 }
 
 #[test]
@@ -104,12 +104,12 @@ fn a_superuser_who_writes_after_the_copy_is_found() {
     assert!(open.wait().unwrap().success());
     assert_eq!(pair.fails(&[]), ("CountMismatch".into(), true.into()));
     assert!(pair.new.reason().1.contains("a superuser wrote to the source server"), "{}", pair.new.reason().1);
-    // A database that was made since is found, too.
+    // A database that was created since is found, too.
     old.sql("app", "SET transaction_read_only = off; DELETE FROM acks WHERE n = 8");
     reused();
-    let mut made = old.client("boss", PASSWORD, "template1");
-    let made =
-        made.env("PGOPTIONS", "-c default_transaction_read_only=off").args(["-c", "CREATE DATABASE late"]).output();
-    assert!(made.unwrap().status.success());
+    let mut created = old.client("boss", PASSWORD, "template1");
+    let created =
+        created.env("PGOPTIONS", "-c default_transaction_read_only=off").args(["-c", "CREATE DATABASE late"]).output();
+    assert!(created.unwrap().status.success());
     assert_eq!(pair.fails(&[]), ("CountMismatch".into(), true.into()));
 }

@@ -1,10 +1,10 @@
-//! The room that `agent pg-run --reserve` holds back, and what comes up by it on a volume without any other.
+//! The space that `agent pg-run --reserve` reserves, and what starts with it on a volume without any other.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
 use std::process::{Command, Stdio};
 
-use crate::support::{PASSWORD, Place, Server};
+use crate::support::{Fixture, PASSWORD, Server};
 
 /// What is held back: twice what a server needs to come up.
 const RESERVE: u64 = 64 << 20;
@@ -15,12 +15,12 @@ const VOLUME: &str = "size=200m,mode=777";
 const ENLARGED: &str = "remount,size=500m,mode=777";
 
 /// A small volume for the data of a place, which goes before the place does.
-struct Volume<'a>(&'a Place);
+struct Volume<'a>(&'a Fixture);
 
 impl<'a> Volume<'a> {
-    fn of(place: &'a Place) -> Self {
-        fs::create_dir(place.path("volume")).unwrap();
-        let volume = Self(place);
+    fn of(fixture: &'a Fixture) -> Self {
+        fs::create_dir(fixture.path("volume")).unwrap();
+        let volume = Self(fixture);
         volume.mount(VOLUME);
         volume
     }
@@ -46,34 +46,34 @@ impl Drop for Volume<'_> {
     }
 }
 
-impl Place {
+impl Fixture {
     fn reserve(&self) -> u64 {
         fs::metadata(self.path("volume/data.reserve")).map_or(0, |file| file.len())
     }
 
-    /// The last number of the rows that were acknowledged until the server went down for want of room for its WAL.
+    /// The last number of the rows that were acknowledged until the server crashed for lack of space for its WAL.
     fn filled(&self) -> u64 {
         let mut server = self.start_with(PASSWORD, &[FLAG]);
         assert_eq!(self.reserve(), RESERVE);
         server.sql("postgres", "CREATE TABLE acks (n int, filler text)");
         server.sql("postgres", "ALTER TABLE acks ALTER filler SET STORAGE EXTERNAL");
-        let mut told = Vec::new();
-        // One that cannot extend a table says so, and goes on: it is asked until there is no room for WAL either.
+        let mut reported = Vec::new();
+        // A server that cannot extend a table reports that, and continues: insert until there is no space for WAL either.
         loop {
-            let next = told.len();
-            told.extend(insert(&server, next));
+            let next = reported.len();
+            reported.extend(insert(&server, next));
             let goes_on = server.psql("boss", PASSWORD, "postgres", "SELECT pg_switch_wal()").status.success();
             if !goes_on && self.log().contains("PANIC") {
                 break;
             }
         }
         assert!(self.log().contains("No space left on device"), "{}", self.log());
-        assert!(told.len() > 100, "{}", told.len());
+        assert!(reported.len() > 100, "{}", reported.len());
         server.kill();
-        told.len() as u64
+        reported.len() as u64
     }
 
-    /// The reserve is as good as gone, and takes its room all the same.
+    /// A reserve that is unlinked but still takes its space.
     fn without_reserve(&self, does_not_work: impl FnOnce()) {
         let (held, away) = (self.path("volume/data.reserve"), self.path("volume/away"));
         fs::rename(&held, &away).unwrap();
@@ -109,36 +109,36 @@ fn check_acknowledged(server: &Server<'_>, acknowledged: u64) {
 #[ignore = "scripts/test --all servers"]
 fn a_server_on_a_full_volume_comes_up_by_its_reserve_and_takes_it_back_when_there_is_room() {
     for pod in [false, true] {
-        let place = Place::new(&format!("reserve-{pod}"));
-        let volume = Volume::of(&place);
-        place.prepared(&["--initialise"]);
-        let acknowledged = place.filled();
+        let fixture = Fixture::new(&format!("reserve-{pod}"));
+        let volume = Volume::of(&fixture);
+        fixture.prepared(&["--initialise"]);
+        let acknowledged = fixture.filled();
         volume.fill_up();
-        assert_eq!(place.reserve(), RESERVE, "a server that runs leaves it alone");
-        place.without_reserve(|| {
-            let said = place.does_not_start(&[FLAG]);
-            assert!(said.contains("No space left on device"), "{said}");
+        assert_eq!(fixture.reserve(), RESERVE, "a server that runs leaves it alone");
+        fixture.without_reserve(|| {
+            let output = fixture.does_not_start(&[FLAG]);
+            assert!(output.contains("No space left on device"), "{output}");
         });
         if pod {
             // One that changes a file; what recovery has removed is taken again.
             volume.fill_up();
             let other = ["--access", "closed"];
-            place.without_reserve(|| assert_eq!(place.prepare_fails(&other).0, "NoSpace"));
-            place.prepared(&other);
+            fixture.without_reserve(|| assert_eq!(fixture.prepare_fails(&other).0, "NoSpace"));
+            fixture.prepared(&other);
         }
-        let server = place.start_with(PASSWORD, &[FLAG]);
-        assert_eq!(place.reserve(), 0, "{}", place.log());
+        let server = fixture.start_with(PASSWORD, &[FLAG]);
+        assert_eq!(fixture.reserve(), 0, "{}", fixture.log());
         check_acknowledged(&server, acknowledged);
         server.sql("postgres", "DELETE FROM acks WHERE n > 100");
-        // There is some room; not enough for a reserve beside a server that writes.
-        place.is_ready(FLAG);
-        assert!(place.reserve() == 0 && !place.path("volume/data.reserve.new").exists());
+        // There is some space, but not enough for a reserve while a server writes.
+        fixture.is_ready(FLAG);
+        assert!(fixture.reserve() == 0 && !fixture.path("volume/data.reserve.new").exists());
         volume.mount(ENLARGED);
         // Part by part, as a probe has seconds.
         let mut probes = 0;
-        while place.reserve() < RESERVE {
-            assert!(probes < 10, "{:?}", fs::read_dir(place.path("volume")).unwrap().collect::<Vec<_>>());
-            place.is_ready(FLAG);
+        while fixture.reserve() < RESERVE {
+            assert!(probes < 10, "{:?}", fs::read_dir(fixture.path("volume")).unwrap().collect::<Vec<_>>());
+            fixture.is_ready(FLAG);
             probes += 1;
         }
         assert!(probes > 2);
@@ -151,16 +151,16 @@ fn a_server_on_a_full_volume_comes_up_by_its_reserve_and_takes_it_back_when_ther
 #[test]
 #[ignore = "scripts/test --all servers"]
 fn data_on_a_full_volume_are_dumped_without_a_server_by_their_reserve() {
-    let place = Place::new("reserve-offline");
-    let volume = Volume::of(&place);
-    place.prepared(&["--initialise"]);
-    let acknowledged = place.filled();
+    let fixture = Fixture::new("reserve-offline");
+    let volume = Volume::of(&fixture);
+    fixture.prepared(&["--initialise"]);
+    let acknowledged = fixture.filled();
     volume.fill_up();
-    let (to, data) = (place.text("snapshots/last"), place.text("volume/data"));
-    let dump = ["pg-dump", "--to", &to, "--offline", &data, "--run-dir", place.directory.to_str().unwrap()];
-    place.without_reserve(|| assert_eq!(place.fails(&dump).0, "NoSpace"));
-    let rows = place.run(&dump)["rows"].as_u64().unwrap();
+    let (to, data) = (fixture.text("snapshots/last"), fixture.text("volume/data"));
+    let dump = ["pg-dump", "--to", &to, "--offline", &data, "--run-dir", fixture.directory.to_str().unwrap()];
+    fixture.without_reserve(|| assert_eq!(fixture.fails(&dump).0, "NoSpace"));
+    let rows = fixture.run(&dump)["rows"].as_u64().unwrap();
     assert!(rows == acknowledged || rows == acknowledged + 1, "{rows} of {acknowledged}");
-    assert_eq!(place.reserve(), 0);
-    place.verified("last", &[]);
+    assert_eq!(fixture.reserve(), 0);
+    fixture.verified("last", &[]);
 }

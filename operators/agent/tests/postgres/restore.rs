@@ -6,9 +6,9 @@ use std::thread;
 use std::time::Duration;
 
 use crate::contents::ROWS;
-use crate::support::{Place, signal};
+use crate::support::{Fixture, signal};
 
-fn moved(from: &Place, to: &Place) -> String {
+fn moved(from: &Fixture, to: &Fixture) -> String {
     let status = std::process::Command::new("cp").arg("-a").arg(from.path("snapshots")).arg(&to.directory).status();
     assert!(status.unwrap().success());
     to.text("snapshots/one")
@@ -17,7 +17,7 @@ fn moved(from: &Place, to: &Place) -> String {
 #[test]
 #[ignore = "scripts/test --all servers"]
 fn all_comes_back() {
-    let (old, new) = (Place::new("old"), Place::new("new"));
+    let (old, new) = (Fixture::new("old"), Fixture::new("new"));
     let source = old.serve();
     source.fill();
     source.sql("postgres", "ALTER DATABASE app SET work_mem = '7MB'; ALTER ROLE reader SET lock_timeout = '9s'");
@@ -32,7 +32,7 @@ fn all_comes_back() {
     assert_eq!(target.sql("app", "SELECT pg_has_role('o\"dd', 'reader', 'MEMBER')"), "t");
     assert_eq!(target.sql("app", "SELECT reltuples FROM pg_class WHERE relname = 'hidden'"), "1000");
     assert!(!new.log().contains("SCRAM"), "{}", new.log());
-    // What was written since is nobody's to undo.
+    // Later writes must stay.
     target.sql("app", "INSERT INTO words VALUES ('new')");
     assert_eq!(new.run(&["pg-restore", "--snapshot", &snapshot])["reused"], true);
     assert_eq!(target.sql("app", "SELECT count(*) FROM words"), "2");
@@ -43,7 +43,7 @@ fn all_comes_back() {
 #[test]
 #[ignore = "scripts/test --all servers"]
 fn a_role_that_is_there_keeps_its_password() {
-    let (old, new) = (Place::new("old-role"), Place::new("new-role"));
+    let (old, new) = (Fixture::new("old-role"), Fixture::new("new-role"));
     let source = old.serve();
     source.fill();
     old.dump("one", &["--database", "app"]);
@@ -59,8 +59,8 @@ fn a_role_that_is_there_keeps_its_password() {
 
 #[test]
 #[ignore = "scripts/test --all servers"]
-fn a_restore_that_was_killed_begins_anew() {
-    let (old, new) = (Place::new("old-killed"), Place::new("new-killed"));
+fn a_restore_that_was_killed_begins_again() {
+    let (old, new) = (Fixture::new("old-killed"), Fixture::new("new-killed"));
     let source = old.serve();
     source.fill();
     source.sql("app", "CREATE TABLE t AS SELECT n, md5(n::text) FROM generate_series(1, 200000) n");
@@ -86,15 +86,15 @@ fn a_restore_that_was_killed_begins_anew() {
 #[test]
 #[ignore = "scripts/test --all servers"]
 fn a_snapshot_does_not_go_back() {
-    let place = Place::new("newer");
-    let server = place.serve();
+    let fixture = Fixture::new("newer");
+    let server = fixture.serve();
     server.fill();
-    place.dump("one", &["--database", "app"]);
-    let manifest = place.path("snapshots/one/manifest.json");
+    fixture.dump("one", &["--database", "app"]);
+    let manifest = fixture.path("snapshots/one/manifest.json");
     let text = fs::read_to_string(&manifest).unwrap();
     let line = text.lines().find(|line| line.contains("engineVersion")).unwrap();
     fs::write(&manifest, text.replace(line, "  \"engineVersion\": \"99.1\",")).unwrap();
-    let (reason, message) = place.fails(&["pg-restore", "--snapshot", &place.text("snapshots/one")]);
+    let (reason, message) = fixture.fails(&["pg-restore", "--snapshot", &fixture.text("snapshots/one")]);
     assert_eq!(reason, "NewerSnapshot");
     assert!(message.contains("PostgreSQL 99.1"), "{message}");
     server.check_contents();
@@ -103,7 +103,7 @@ fn a_snapshot_does_not_go_back() {
 #[test]
 #[ignore = "scripts/test --all servers"]
 fn a_database_gets_another_name() {
-    let (old, new) = (Place::new("old-name"), Place::new("new-name"));
+    let (old, new) = (Fixture::new("old-name"), Fixture::new("new-name"));
     let source = old.serve();
     source.fill();
     source.sql("postgres", "ALTER DATABASE app SET work_mem = '7MB'");

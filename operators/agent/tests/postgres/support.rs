@@ -1,4 +1,4 @@
-//! A folder of its own for each test, and a database in it.
+//! A directory for each test, and a database in it.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -11,35 +11,37 @@ use std::time::{Duration, Instant};
 use real_postgres::trees;
 use serde_json::Value;
 
+pub use crate::server::Server;
+
 pub const PASSWORD: &str = "boss' \"secret\"";
 
-/// The folder of a test, which goes with it.
-pub struct Place {
+/// The directory of a test, which is removed when this is dropped.
+pub struct Fixture {
     pub directory: PathBuf,
     pub host: String,
     /// The tree whose server and programs this uses.
     tree: String,
-    /// Whether its server waits for the disk, as one does whose data is to be kept.
-    pub lasting: bool,
+    /// Whether its server syncs to disk.
+    pub durable: bool,
 }
 
-impl Place {
-    /// A place that the tree of this run serves.
+impl Fixture {
+    /// A fixture with the tree of this run.
     pub fn new(name: &str) -> Self {
         Self::of(name, &trees::chosen())
     }
 
-    /// A place that this tree serves.
+    /// A fixture with this tree.
     pub fn of(name: &str, tree: &str) -> Self {
         static HOSTS: AtomicU8 = AtomicU8::new(1);
         let id = std::process::id();
         let host = format!("127.{}.{}.{}", 1 + (id >> 8) % 250, id % 256, HOSTS.fetch_add(1, Ordering::Relaxed));
-        // Of the folders for what is temporary, the programs' trees have this one and those of /dev.
+        // The programs' trees have this temporary directory, and those of /dev.
         let directory = std::env::temp_dir().join(format!("agent-pg-{id}-{name}"));
         let _ = fs::remove_dir_all(&directory);
         fs::create_dir(&directory).unwrap();
         fs::set_permissions(&directory, fs::Permissions::from_mode(0o777)).unwrap();
-        Self { directory, host, tree: tree.into(), lasting: false }
+        Self { directory, host, tree: tree.into(), durable: false }
     }
 
     /// The major version of its programs.
@@ -51,17 +53,17 @@ impl Place {
         trees::command(&self.tree, &trees::program(&self.tree, name))
     }
 
-    /// A PATH with its programs, of which psql is this script, to which `$PSQL` is the real one.
+    /// A PATH with its programs, with this script as psql; in it, `$PSQL` is the real one.
     pub fn with_psql(&self, script: &str) -> String {
-        let folder = self.path("bin");
-        fs::create_dir(&folder).unwrap();
+        let directory = self.path("bin");
+        fs::create_dir(&directory).unwrap();
         for name in ["postgres", "initdb", "pg_dump", "pg_dumpall", "pg_restore", "vacuumdb"] {
-            std::os::unix::fs::symlink(trees::program(&self.tree, name), folder.join(name)).unwrap();
+            std::os::unix::fs::symlink(trees::program(&self.tree, name), directory.join(name)).unwrap();
         }
         let psql = trees::program(&self.tree, "psql");
         self.write("bin/psql", &format!("#!/bin/sh\nPSQL={}\n{script}\n", psql.display()));
-        fs::set_permissions(folder.join("psql"), fs::Permissions::from_mode(0o755)).unwrap();
-        format!("{}:/usr/sbin:/usr/bin:/sbin:/bin", folder.display())
+        fs::set_permissions(directory.join("psql"), fs::Permissions::from_mode(0o755)).unwrap();
+        format!("{}:/usr/sbin:/usr/bin:/sbin:/bin", directory.display())
     }
 
     pub fn path(&self, part: &str) -> PathBuf {
@@ -77,12 +79,13 @@ impl Place {
         self.text(part)
     }
 
-    /// The agent, told where the server of this test is.
+    /// The agent, with the address of this test's server.
     pub fn agent(&self, arguments: &[&str]) -> Command {
-        // Where the binary is made may not be for everybody to look into.
+        // Other users may lack access to the build directory.
         let copy = self.path("agent");
         if !copy.exists() {
-            // By another process: what is forked meanwhile would have this file open for writing, and so keep it from being run.
+            // By another process: one that this process forks meanwhile would have the file open for writing, so it could not be
+            // executed.
             let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_agent")).arg(&copy).status();
             assert!(copied.unwrap().success());
         }
@@ -92,12 +95,12 @@ impl Place {
         command
     }
 
-    /// Its result, which is what it leaves to the kubelet too.
+    /// The result of the agent, which is also its termination message.
     pub fn run(&self, arguments: &[&str]) -> Value {
         let output = self.agent(arguments).output().unwrap();
         assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
         let result: Value = serde_json::from_slice(&output.stdout).unwrap();
-        assert_eq!(self.last_words(), result);
+        assert_eq!(self.termination_message(), result);
         result
     }
 
@@ -109,13 +112,13 @@ impl Place {
     }
 
     pub fn reason(&self) -> (String, String) {
-        let words = self.last_words();
-        let text = |key: &str| words[key].as_str().unwrap().to_owned();
-        assert!(!words.to_string().contains(PASSWORD));
+        let message = self.termination_message();
+        let text = |key: &str| message[key].as_str().unwrap().to_owned();
+        assert!(!message.to_string().contains(PASSWORD));
         (text("reason"), text("message"))
     }
 
-    pub fn last_words(&self) -> Value {
+    pub fn termination_message(&self) -> Value {
         serde_json::from_slice(&fs::read(self.path("termination-log")).unwrap()).unwrap()
     }
 
@@ -158,7 +161,7 @@ impl Place {
     pub fn start_with(&self, password: &str, more: &[&str]) -> Server<'_> {
         let conf =
             format!("listen_addresses = '{}'\nunix_socket_directories = '{}'\n", self.host, self.directory.display());
-        let fsync = if self.lasting { "on" } else { "off" };
+        let fsync = if self.durable { "on" } else { "off" };
         self.write("conf/test.conf", &format!("{conf}fsync = {fsync}\nlog_min_messages = warning\n"));
         let log = fs::File::create(self.path("server.log")).unwrap();
         let data = self.text("volume/data");
@@ -166,9 +169,9 @@ impl Place {
         let all = ["pg-run", "--pgdata", &data, "--configuration", &conf];
         let mut command = self.agent(&[&all, more].concat());
         let child = command.stdout(Stdio::null()).stderr(log).spawn().unwrap();
-        let server = Server { place: self, child: Some(child) };
+        let server = Server { fixture: self, child: Some(child) };
         let since = Instant::now();
-        // Between the two of an upgrade there may be no other; and a server that serves may say that it is closed.
+        // During an upgrade there may be no other database; and a running server may report that it accepts no connections.
         let serves = |asked: Output| {
             asked.status.success() || stderr(&asked).contains("\"template1\" is not currently accepting connections")
         };
@@ -179,7 +182,7 @@ impl Place {
         server
     }
 
-    /// A container that does not come up, with more flags for `pg-run`; what it said.
+    /// The output of a container that does not start, with more flags for `pg-run`.
     pub fn does_not_start(&self, more: &[&str]) -> String {
         let (data, conf) = (self.text("volume/data"), self.text("conf"));
         let run = ["pg-run", "--pgdata", &data, "--configuration", &conf];
@@ -188,7 +191,7 @@ impl Place {
         stderr(&output)
     }
 
-    /// The probe finds that it serves; so much is to be held back.
+    /// The probe succeeds; with the flag of the reserve.
     pub fn is_ready(&self, reserve: &str) {
         let data = self.text("volume/data");
         let output = self.agent(&["pg-ready", "--pgdata", &data, reserve]).output().unwrap();
@@ -204,7 +207,7 @@ impl Place {
         self.run(&[&["pg-dump", "--to", &to], more].concat())
     }
 
-    /// The whole way that data goes: into a throw-away server.
+    /// Verifies a snapshot in a throwaway server.
     pub fn verify(&self, name: &str, more: &[&str]) -> Command {
         let (snapshot, scratch) = (self.text(&format!("snapshots/{name}")), self.text("scratch"));
         let run = self.text("");
@@ -228,66 +231,9 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for Fixture {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.directory);
-    }
-}
-
-/// A running server, killed when dropped.
-pub struct Server<'a> {
-    place: &'a Place,
-    child: Option<Child>,
-}
-
-impl Server<'_> {
-    pub fn psql(&self, user: &str, password: &str, database: &str, sql: &str) -> Output {
-        self.client(user, password, database).args(["-c", sql]).output().unwrap()
-    }
-
-    pub fn client(&self, user: &str, password: &str, database: &str) -> Command {
-        let mut command = self.place.program("psql");
-        command.args(["-XAtq", "-v", "ON_ERROR_STOP=1", "-h", &self.place.host, "-U", user, "-d", database]);
-        // Whatever a database or a role sets: tests ask on busy machines.
-        command.env("PGPASSWORD", password).env("PGOPTIONS", "-c statement_timeout=0");
-        command
-    }
-
-    /// What the superuser gets.
-    pub fn sql(&self, database: &str, sql: &str) -> String {
-        let output = self.psql("boss", PASSWORD, database, sql);
-        assert!(output.status.success(), "{sql}: {}", stderr(&output));
-        String::from_utf8(output.stdout).unwrap().trim().to_owned()
-    }
-
-    pub fn pid(&self) -> String {
-        let text = fs::read_to_string(self.place.path("volume/data/postmaster.pid")).unwrap();
-        text.lines().next().unwrap().to_owned()
-    }
-
-    /// As the kernel does when memory is short, or a node goes: all of it at once.
-    pub fn kill(&mut self) {
-        let mut child = self.child.take().unwrap();
-        // One that could not go on has ended by itself.
-        if child.try_wait().unwrap().is_none() {
-            let pid = self.pid();
-            let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
-            signal("-KILL", &format!("{pid} {children}"));
-        }
-        let _ = child.wait();
-    }
-
-    pub fn stop(mut self) {
-        signal("-INT", &self.pid());
-        assert!(self.child.take().unwrap().wait().unwrap().success(), "{}", self.place.log());
-    }
-}
-
-impl Drop for Server<'_> {
-    fn drop(&mut self) {
-        if self.child.is_some() {
-            self.kill();
-        }
     }
 }
 

@@ -12,20 +12,20 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::contents::ROWS;
-use crate::support::{Place, Server, stderr};
+use crate::support::{Fixture, Server, stderr};
 
 /// What a finished copy leaves in the new data until it is prepared again.
-pub const NOTE: &str = "multi_operator_upgrade.json";
+pub const COPY_MARKER: &str = "multi_operator_upgrade.json";
 
 /// An old server's place, and that of a new one.
 pub struct Pair {
-    pub old: Place,
-    pub new: Place,
+    pub old: Fixture,
+    pub new: Fixture,
 }
 
 impl Pair {
     pub fn new(name: &str, from: &str, to: &str) -> Self {
-        Self { old: Place::of(&format!("{name}-old"), from), new: Place::of(&format!("{name}-new"), to) }
+        Self { old: Fixture::of(&format!("{name}-old"), from), new: Fixture::of(&format!("{name}-new"), to) }
     }
 
     /// A new server that is empty and closed, whatever was in its place before.
@@ -36,7 +36,7 @@ impl Pair {
         self.new.start()
     }
 
-    /// The new server once it lets everybody in.
+    /// The new server once it admits all clients.
     pub fn opened(&self, new: Server<'_>) -> Server<'_> {
         new.stop();
         self.new.prepared(&["--access", "open"]);
@@ -60,17 +60,17 @@ impl Pair {
         serde_json::from_slice(&output.stdout).unwrap()
     }
 
-    /// The reason, and whether it says that writers are shut out.
+    /// The reason, and whether clients are reported as blocked.
     pub fn fails(&self, more: &[&str]) -> (String, Value) {
         let before = self.thrown_away();
         let output = self.upgrade(more).output().unwrap();
         assert_eq!(output.status.code(), Some(1), "{output:?}");
         eprintln!("{}", self.new.reason().1);
         assert_eq!(self.thrown_away(), before);
-        (self.new.reason().0, self.new.last_words()["closed"].clone())
+        (self.new.reason().0, self.new.termination_message()["closed"].clone())
     }
 
-    /// What is made to be thrown away, and is left by one that was killed.
+    /// Temporary files that a killed upgrade leaves.
     fn thrown_away(&self) -> BTreeSet<String> {
         let names = fs::read_dir(&self.new.directory).unwrap().map(|entry| entry.unwrap().file_name());
         let marks = ["rehearsal-", "copy-", "agent-"];
@@ -78,7 +78,7 @@ impl Pair {
         names.filter(|name| marks.iter().any(|mark| name.starts_with(mark))).collect()
     }
 
-    /// The operator lets clients into the old server again, which goes on without them being told.
+    /// The operator admits clients to the old server again.
     pub fn open_old(&self, old: &Server<'_>) {
         old.sql("postgres", "ALTER SYSTEM RESET default_transaction_read_only");
         let (path, open) = (self.old.path("volume/data/pg_hba.conf"), self.old.path("volume/data/pg_hba.open.conf"));
@@ -166,7 +166,7 @@ impl Writer {
     }
 }
 
-/// All that a writer was told of is there. The last row may have been written and its answer lost.
+/// All acknowledged writes exist. The last row may have been written and its answer lost.
 pub fn check_acknowledged(new: &Server<'_>, acknowledged: u64) {
     let there: u64 = new.sql("app", "SELECT count(*) FROM acks").parse().unwrap();
     assert!(there == acknowledged || there == acknowledged + 1, "{there} of {acknowledged}");
@@ -193,8 +193,8 @@ fn all_comes_along(from: &str, to: &str, jobs: &str) {
     );
     assert!(result["rows"].as_u64().unwrap() >= ROWS + 1 + acknowledged);
     assert!(result["copiedAt"].as_u64() > result["closedAt"].as_u64());
-    for place in [&pair.old, &pair.new] {
-        assert!(!place.log().contains("SCRAM"), "{}", place.log());
+    for fixture in [&pair.old, &pair.new] {
+        assert!(!fixture.log().contains("SCRAM"), "{}", fixture.log());
     }
     assert!(!may_read(&new));
     old.stop();

@@ -1,4 +1,4 @@
-//! `agent pg-upgrade` between servers that end, or have no room.
+//! `agent pg-upgrade` between servers that crash, or have no space.
 
 use std::fs;
 use std::path::PathBuf;
@@ -7,18 +7,18 @@ use std::thread;
 use std::time::Duration;
 
 use crate::support::{PASSWORD, Server, stderr};
-use crate::upgrade::{NOTE, Pair, Writer, check, check_acknowledged, fill, is_touched, may_read};
+use crate::upgrade::{COPY_MARKER, Pair, Writer, check, check_acknowledged, fill, is_touched, may_read};
 
 /// A file system of so many bytes, for as long as this is there.
 struct Small(PathBuf);
 
 impl Small {
-    fn new(folder: PathBuf, megabytes: u64) -> Self {
-        fs::create_dir_all(&folder).unwrap();
+    fn new(directory: PathBuf, megabytes: u64) -> Self {
+        fs::create_dir_all(&directory).unwrap();
         let size = format!("size={megabytes}m,mode=777");
-        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(&folder).status();
+        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(&directory).status();
         assert!(mounted.unwrap().success());
-        Self(folder)
+        Self(directory)
     }
 }
 
@@ -30,7 +30,7 @@ impl Drop for Small {
 
 #[test]
 #[ignore = "scripts/test --all servers"]
-fn a_full_volume_is_told_and_whether_it_is_closed() {
+fn a_full_volume_is_reported_with_whether_clients_are_blocked() {
     let pair = Pair::new("upgrade-full", "15", "17");
     let old = pair.old.serve();
     fill(&old);
@@ -39,22 +39,22 @@ fn a_full_volume_is_told_and_whether_it_is_closed() {
     let bytes = "SELECT sum(pg_database_size(oid)) FROM pg_database WHERE datallowconn";
     let bytes: u64 = old.sql("postgres", bytes).parse().unwrap();
     let new = pair.empty();
-    // The databases would have room, and what else the new server writes would not.
+    // There is space for the databases, and not for what else the new server writes.
     for room in [bytes - 1, bytes * 2 - 1] {
         assert_eq!(pair.fails(&["--room", &room.to_string()]), ("NoSpace".into(), false.into()));
         assert!(may_read(&old) && !is_touched(&new));
     }
     drop(new);
-    // It is not known, and is found to be so on the way. A table that finds no room is told; a log that finds none takes
-    // the server with it, without a word to its clients.
+    // The space is unknown, and runs out during the copy. A table without space is reported; a log without space crashes
+    // the server, and its clients get no reason.
     for megabytes in [154, 172] {
         let volume = Small::new(pair.new.path("volume"), megabytes);
         let new = pair.empty();
-        let told = pair.fails(&[]);
+        let reported = pair.fails(&[]);
         let log = pair.new.log();
         assert!(log.contains("No space left on device"), "{log}");
         let reason = if log.contains("PANIC:") { "ConnectionFailed" } else { "NoSpace" };
-        assert_eq!(told, (reason.into(), true.into()), "{megabytes}");
+        assert_eq!(reported, (reason.into(), true.into()), "{megabytes}");
         assert!(!may_read(&old));
         drop(new);
         drop(volume);
@@ -78,24 +78,24 @@ fn copying(pair: &Pair, old: &Server<'_>, new: &Server<'_>) -> Child {
     child
 }
 
-fn is_told(pair: &Pair, child: Child) {
+fn is_reported(pair: &Pair, child: Child) {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(1));
-    eprintln!("{}", pair.new.last_words());
+    eprintln!("{}", pair.new.termination_message());
     assert_eq!(pair.new.reason().0, "ConnectionFailed", "{}", stderr(&output));
-    assert_eq!(pair.new.last_words()["closed"], true);
+    assert_eq!(pair.new.termination_message()["closed"], true);
 }
 
 #[test]
 #[ignore = "scripts/test --all servers"]
-fn an_old_server_that_goes_away_is_told() {
+fn a_lost_old_server_is_reported() {
     let pair = Pair::new("upgrade-lost", "13", "15");
     let mut old = pair.old.serve();
     let new = pair.empty();
     let child = copying(&pair, &old, &new);
     old.kill();
-    is_told(&pair, child);
-    // While it is away nobody knows whether it is closed.
+    is_reported(&pair, child);
+    // While it is down, it is unknown whether it is closed.
     assert_eq!(pair.fails(&["--connect-timeout", "1"]), ("ConnectionFailed".into(), serde_json::Value::Null));
     assert_eq!(pair.old.prepared(&[])["access"], "closed");
     let old = pair.old.start();
@@ -103,24 +103,24 @@ fn an_old_server_that_goes_away_is_told() {
     drop(new);
     let _new = pair.empty();
     assert_eq!(pair.upgraded(&[])["reused"], false);
-    assert!(!pair.new.last_words().to_string().contains(PASSWORD));
+    assert!(!pair.new.termination_message().to_string().contains(PASSWORD));
 }
 
 #[test]
 #[ignore = "scripts/test --all servers"]
-fn a_new_server_that_goes_away_is_told() {
+fn a_lost_new_server_is_reported() {
     let pair = Pair::new("upgrade-lost-new", "15", "17");
     let old = pair.old.serve();
     let mut new = pair.empty();
     let child = copying(&pair, &old, &new);
     new.kill();
-    is_told(&pair, child);
+    is_reported(&pair, child);
     assert_eq!(pair.fails(&["--connect-timeout", "1"]), ("ConnectionFailed".into(), true.into()));
     // What it has of the copy it keeps, and that is nothing to go on with.
     let new = pair.new.start();
     assert_eq!(pair.fails(&[]), ("ForeignData".into(), true.into()));
     drop(new);
-    // One that was never there shuts nobody out.
+    // A server that never existed blocks no clients.
     pair.open_old(&old);
     assert_eq!(pair.fails(&["--connect-timeout", "1"]), ("ConnectionFailed".into(), false.into()));
     assert!(may_read(&old));
@@ -128,12 +128,12 @@ fn a_new_server_that_goes_away_is_told() {
     assert_eq!(pair.upgraded(&[])["reused"], false);
 }
 
-/// What was told to be there has reached the log, even if the new server's next breath is its last.
+/// What is reported as copied has reached the WAL, even if the new server crashes right afterward.
 #[test]
 #[ignore = "scripts/test --all servers"]
 fn a_copy_outlives_the_end_of_its_server() {
     let mut pair = Pair::new("upgrade-lasts", "15", "17");
-    pair.new.lasting = true;
+    pair.new.durable = true;
     pair.new.prepare(&[]);
     // Nobody flushes but who has to.
     pair.new.write("conf/more.conf", "wal_writer_delay = 10s\nwal_writer_flush_after = 1GB\ncheckpoint_timeout = 1h\n");
@@ -149,7 +149,7 @@ fn a_copy_outlives_the_end_of_its_server() {
     let new = pair.new.start();
     eprintln!("{acknowledged} rows were acknowledged; {}", pair.new.log());
     check_acknowledged(&new, acknowledged);
-    assert!(pair.new.path("volume/data").join(NOTE).exists());
+    assert!(pair.new.path("volume/data").join(COPY_MARKER).exists());
     let again = pair.upgraded(&[]);
     assert_eq!((&again["reused"], &again["copiedAt"]), (&true.into(), &result["copiedAt"]));
     check(&pair.opened(new));

@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use crate::support::{PASSWORD, Place, stderr};
+use crate::support::{Fixture, PASSWORD, stderr};
 use crate::upgrade::Pair;
 
 fn run(command: &mut Command) {
@@ -15,7 +15,7 @@ fn run(command: &mut Command) {
 #[ignore = "scripts/test --all servers"]
 fn downtime_is_shorter_than_dump_and_restore() {
     let mut pair = Pair::new("upgrade-speed", "15", "17");
-    pair.new.lasting = true;
+    pair.new.durable = true;
     let pair = pair;
     let old = pair.old.serve();
     old.fill();
@@ -25,9 +25,9 @@ fn downtime_is_shorter_than_dump_and_restore() {
     old.sql("app", table);
     eprintln!("{}", old.sql("app", "SELECT pg_size_pretty(pg_database_size('app'))"));
 
-    // Into a server with its usual settings, as somebody would do it by hand.
-    let mut plain = Place::of("upgrade-speed-plain", "17");
-    plain.lasting = true;
+    // Into a server with its usual settings, as an administrator would do it by hand.
+    let mut plain = Fixture::of("upgrade-speed-plain", "17");
+    plain.durable = true;
     let target = plain.serve();
     target.sql("postgres", "CREATE ROLE reader");
     let dump = plain.text("app.dump");

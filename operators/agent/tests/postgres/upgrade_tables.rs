@@ -1,12 +1,12 @@
-//! A database of many tables: what reads all of it holds a lock on each until it has ended, and the server has room for so
+//! A database of many tables: what reads all of it holds a lock on each until it exits, and the server has space for so
 //! many and no more.
 
 use std::time::Instant;
 
-use crate::support::{Place, Server};
+use crate::support::{Fixture, Server};
 use crate::upgrade::{Pair, is_touched};
 
-/// With its usual settings (64 locks a transaction, 100 connections and 21 processes of its own) a server has room for 7744
+/// With its usual settings (64 locks a transaction, 100 connections and 21 processes of its own) a server has space for 7744
 /// locks: an upgrade is refused from 7234 tables on, four of them the server's. These are nearly three times as many.
 const TABLES: usize = 20_000;
 /// How many tables a transaction makes: it locks them as well.
@@ -36,8 +36,8 @@ fn timed<T>(what: &str, work: impl FnOnce() -> T) -> T {
     done
 }
 
-fn allow_locks(place: &Place, number: &str) {
-    place.write("conf/more.conf", &format!("max_locks_per_transaction = {number}\n"));
+fn allow_locks(fixture: &Fixture, number: &str) {
+    fixture.write("conf/more.conf", &format!("max_locks_per_transaction = {number}\n"));
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn many_tables_are_refused_or_come_along() {
     timed("a snapshot", || pair.old.dump("one", &[]));
     timed("its verification", || pair.old.verified("one", &["--jobs", "2"]));
     // Restored with as many locks as its source has, as its spec says.
-    let copy = Place::new("many-tables-restored");
+    let copy = Fixture::new("many-tables-restored");
     copy.prepare(&[]);
     allow_locks(&copy, number);
     let restored = copy.serve();

@@ -26,22 +26,22 @@ impl Pod {
         command
     }
 
-    /// A server that says this to each client that begins to connect, and then waits until the client goes, or says that it does.
-    /// Returns what each client said, before the answer and after it.
+    /// A server that sends this to each client that begins to connect, and then waits until the client ends the session or
+    /// disconnects. Returns what each client sent, before the answer and after it.
     fn serve(&self, answer: &'static [u8]) -> mpsc::Receiver<(Vec<u8>, Vec<u8>)> {
         let listener = UnixListener::bind(self.path("state/.s.PGSQL.5432")).unwrap();
-        let (say, heard) = mpsc::channel();
+        let (sender, heard) = mpsc::channel();
         thread::spawn(move || {
             for stream in listener.incoming() {
                 let mut stream = stream.unwrap();
                 let mut length = [0; 4];
                 stream.read_exact(&mut length).unwrap();
-                let mut words = vec![0; u32::from_be_bytes(length) as usize - 4];
-                stream.read_exact(&mut words).unwrap();
+                let mut message = vec![0; u32::from_be_bytes(length) as usize - 4];
+                stream.read_exact(&mut message).unwrap();
                 let _ = stream.write_all(answer);
                 let mut rest = Vec::new();
                 let _ = stream.take(5).read_to_end(&mut rest);
-                let _ = say.send((words, rest));
+                let _ = sender.send((message, rest));
             }
         });
         heard
@@ -66,7 +66,7 @@ fn what_a_server_says_decides() {
         // Only a session that has begun is ended with a message.
         let terminate: &[u8] = if name == "trust" { b"X\0\0\0\x04" } else { b"" };
         assert_eq!(rest, terminate, "{name}");
-        assert!(!pod.path("termination-log").exists(), "the last words of a container are its server's");
+        assert!(!pod.path("termination-log").exists(), "the termination message of a container is its server's");
         (output.status.code(), stderr(&output).trim().rsplit(" - ").next().unwrap().to_owned())
     };
     assert_eq!(ask("scram", b"R\0\0\0\x17\0\0\0\x0aSCRAM-SHA-256\0\0").0, Some(0));

@@ -10,8 +10,8 @@ use std::thread;
 
 pub const AGENT: &str = env!("CARGO_BIN_EXE_agent");
 
-/// Our member's URL in all tests.
-pub const OURS: &str = "http://localhost:2380";
+/// The URL of the tested member in all tests.
+pub const OWN_URL: &str = "http://localhost:2380";
 
 pub struct Pod {
     directory: PathBuf,
@@ -31,12 +31,12 @@ impl Pod {
         self.directory.join(part)
     }
 
-    /// The command line of a verb about our member.
-    pub fn command(&self, verb: &str, expect: &str) -> Command {
+    /// The command line of a subcommand for the tested member.
+    pub fn command(&self, subcommand: &str, expect: &str) -> Command {
         let mut command = Command::new(AGENT);
-        command.args([verb, "--name", "c-1", "--peer-url", OURS, "--expect", expect]);
+        command.args([subcommand, "--name", "c-1", "--peer-url", OWN_URL, "--expect", expect]);
         command.arg("--data-dir").arg(self.path("data"));
-        if verb == "etcd-run" {
+        if subcommand == "etcd-run" {
             command.arg("--state").arg(self.path("state"));
         }
         command.env("TERMINATION_LOG", self.path("termination-log")).env_remove("POD_IP");
@@ -45,8 +45,8 @@ impl Pod {
     }
 
     /// Puts a log in place, as etcd does.
-    pub fn make_data(&self) {
-        make_data_in(&self.path("data"));
+    pub fn create_data(&self) {
+        create_data_in(&self.path("data"));
     }
 
     pub fn lose_data(&self) {
@@ -54,7 +54,7 @@ impl Pod {
     }
 
     /// What the kubelet would show: reason and message.
-    pub fn last_words(&self) -> (String, String) {
+    pub fn termination_message(&self) -> (String, String) {
         let json: serde_json::Value = serde_json::from_slice(&fs::read(self.path("termination-log")).unwrap()).unwrap();
         let text = |key: &str| json[key].as_str().unwrap().to_owned();
         (text("reason"), text("message"))
@@ -68,12 +68,12 @@ impl Drop for Pod {
 }
 
 /// Puts a log into a data directory, as etcd does.
-pub fn make_data_in(data: &Path) {
-    let made = data.join("member/wal.tmp");
-    fs::create_dir_all(&made).unwrap();
-    fs::write(made.join("0000000000000000-0000000000000000.wal"), "log").unwrap();
+pub fn create_data_in(data: &Path) {
+    let created = data.join("member/wal.tmp");
+    fs::create_dir_all(&created).unwrap();
+    fs::write(created.join("0000000000000000-0000000000000000.wal"), "log").unwrap();
     let _ = fs::remove_dir_all(data.join("member/wal"));
-    fs::rename(made, data.join("member/wal")).unwrap();
+    fs::rename(created, data.join("member/wal")).unwrap();
 }
 
 pub fn stdout(output: &Output) -> &str {
@@ -84,10 +84,10 @@ pub fn stderr(output: &Output) -> &str {
     std::str::from_utf8(&output.stderr).unwrap()
 }
 
-/// Waits until a process that runs has said this on stderr.
-pub fn heard(child: &mut Child, part: &str) {
+/// Waits until a running process has printed this on stderr.
+pub fn wait_for_line(child: &mut Child, part: &str) {
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-    assert!(lines.any(|line| line.unwrap().contains(part)), "{part} was not said");
+    assert!(lines.any(|line| line.unwrap().contains(part)), "{part} was not printed");
     // Read on, or the process would end over a closed pipe.
     thread::spawn(move || lines.count());
 }
@@ -99,7 +99,7 @@ pub fn kill(signal: &str, pid: u32) {
 /// A member at its peer port, on a free port of this machine.
 pub struct Member {
     pub url: String,
-    asked: Arc<Mutex<Vec<String>>>,
+    requests: Arc<Mutex<Vec<String>>>,
 }
 
 impl Member {
@@ -112,8 +112,8 @@ impl Member {
         let listener = TcpListener::bind(address).unwrap();
         let url = format!("http://{host}:{}", listener.local_addr().unwrap().port());
         let answers: Vec<String> = answers.iter().map(ToString::to_string).collect();
-        let asked = Arc::new(Mutex::new(Vec::new()));
-        let seen = asked.clone();
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let seen = requests.clone();
         thread::spawn(move || {
             for stream in listener.incoming() {
                 let mut stream = stream.unwrap();
@@ -126,21 +126,21 @@ impl Member {
                     .unwrap();
             }
         });
-        Self { url, asked }
+        Self { url, requests }
     }
 
-    pub fn asked(&self) -> Vec<String> {
-        self.asked.lock().unwrap().clone()
+    pub fn requests(&self) -> Vec<String> {
+        self.requests.lock().unwrap().clone()
     }
 }
 
-/// A member list: the first member, and ours as `entry` has it.
+/// A member list: the first member, and `entry` for the tested one.
 pub fn list(entry: &str) -> String {
     format!(r#"[{{"id":1,"name":"c-0","peerURLs":["http://c-0.c:2380"],"clientURLs":[]}}{entry}]"#)
 }
 
-/// Ours, added and not started.
-pub const FRESH: &str = r#",{"id":18446744073709551615,"peerURLs":["http://localhost:2380"],"isLearner":true}"#;
+/// The tested member, added and not started.
+pub const NOT_STARTED: &str = r#",{"id":18446744073709551615,"peerURLs":["http://localhost:2380"],"isLearner":true}"#;
 
-/// Ours, started before.
+/// The tested member, started before.
 pub const STARTED: &str = r#",{"id":171,"name":"c-1","peerURLs":["http://localhost:2380"]}"#;

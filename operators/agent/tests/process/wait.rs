@@ -6,7 +6,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::support::{AGENT, FRESH, Member, OURS, Pod, STARTED, heard, kill, list, stderr, stdout};
+use crate::support::{AGENT, Member, NOT_STARTED, OWN_URL, Pod, STARTED, kill, list, stderr, stdout, wait_for_line};
 
 #[test]
 fn install_puts_an_executable_there_again_and_again() {
@@ -42,7 +42,7 @@ fn an_executable_that_runs_is_replaced() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    heard(&mut running, "waiting until");
+    wait_for_line(&mut running, "waiting until");
     let output = Command::new(AGENT).arg("install").arg(pod.path("bin")).output().unwrap();
     running.kill().unwrap();
     running.wait().unwrap();
@@ -55,7 +55,7 @@ fn install_says_where_it_cannot() {
     let mut command = Command::new(AGENT);
     command.arg("install").arg(pod.path("nowhere")).env("TERMINATION_LOG", pod.path("termination-log"));
     assert_eq!(command.output().unwrap().status.code(), Some(1));
-    let (reason, message) = pod.last_words();
+    let (reason, message) = pod.termination_message();
     assert_eq!(reason, "CannotInstall");
     assert!(message.contains("nowhere"), "{message}");
 }
@@ -78,7 +78,7 @@ fn a_first_member_waits_for_its_name_only_and_installs_first() {
 #[test]
 fn a_joining_member_waits_until_it_is_listed() {
     let pod = Pod::new("wait-join");
-    let member = Member::answering(&[&list(""), "not yet", &list(FRESH)]);
+    let member = Member::answering(&[&list(""), "not yet", &list(NOT_STARTED)]);
     let output = pod.command("etcd-wait", "join").args(["--peers-url", &member.url]).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     for part in [
@@ -90,12 +90,12 @@ fn a_joining_member_waits_until_it_is_listed() {
     ] {
         assert!(stderr(&output).contains(part), "{part}: {output:?}");
     }
-    let asked = member.asked();
-    assert_eq!(asked.len(), 3);
-    assert!(asked[0].starts_with("GET /members HTTP/1.1"), "{asked:?}");
-    let hosts: Vec<_> = asked[0].lines().filter(|line| line.to_lowercase().starts_with("host:")).collect();
-    assert_eq!(hosts.len(), 1, "{asked:?}");
-    assert!(hosts[0].ends_with(member.url.trim_start_matches("http://")), "{asked:?}");
+    let requests = member.requests();
+    assert_eq!(requests.len(), 3);
+    assert!(requests[0].starts_with("GET /members HTTP/1.1"), "{requests:?}");
+    let hosts: Vec<_> = requests[0].lines().filter(|line| line.to_lowercase().starts_with("host:")).collect();
+    assert_eq!(hosts.len(), 1, "{requests:?}");
+    assert!(hosts[0].ends_with(member.url.trim_start_matches("http://")), "{requests:?}");
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn members_are_asked_over_ipv6_and_past_a_proxy() {
         return eprintln!("not tested: there is no IPv6 here");
     }
     let pod = Pod::new("wait-ipv6");
-    let member = Member::at("[::1]:0", "[::1]", &[&list(FRESH)]);
+    let member = Member::at("[::1]:0", "[::1]", &[&list(NOT_STARTED)]);
     let mut command = pod.command("etcd-wait", "join");
     command.args(["--peers-url", &member.url]).env("http_proxy", "http://192.0.2.1:3128");
     let output = command.output().unwrap();
@@ -115,8 +115,8 @@ fn members_are_asked_over_ipv6_and_past_a_proxy() {
 fn a_pod_does_not_ask_itself() {
     let pod = Pod::new("wait-alone");
     let mut command = pod.command("etcd-wait", "join");
-    let mut child = command.args(["--peers-url", OURS]).env("POD_IP", "127.0.0.1,::1").spawn().unwrap();
-    heard(&mut child, "no member answers: there is no other pod to ask");
+    let mut child = command.args(["--peers-url", OWN_URL]).env("POD_IP", "127.0.0.1,::1").spawn().unwrap();
+    wait_for_line(&mut child, "no member answers: there is no other pod");
     child.kill().unwrap();
     child.wait().unwrap();
 }
@@ -127,7 +127,7 @@ fn a_member_listed_as_started_has_lost_its_data() {
     let member = Member::answering(&[&list(STARTED)]);
     let output = pod.command("etcd-wait", "join").args(["--peers-url", &member.url]).output().unwrap();
     assert_eq!(output.status.code(), Some(3));
-    let (reason, message) = pod.last_words();
+    let (reason, message) = pod.termination_message();
     assert_eq!(reason, "DataMissing");
     assert!(message.contains("started before"), "{message}");
     assert!(stderr(&output).ends_with(&format!("{message}\n")), "{output:?}");
@@ -137,19 +137,19 @@ fn a_member_listed_as_started_has_lost_its_data() {
 fn a_member_in_use_needs_its_data() {
     let pod = Pod::new("wait-data");
     assert_eq!(pod.command("etcd-wait", "data").output().unwrap().status.code(), Some(3));
-    assert_eq!(pod.last_words().0, "DataMissing");
-    pod.make_data();
+    assert_eq!(pod.termination_message().0, "DataMissing");
+    pod.create_data();
     assert_eq!(pod.command("etcd-wait", "data").output().unwrap().status.code(), Some(0));
 }
 
 #[test]
-fn with_data_nobody_is_asked() {
+fn with_data_no_member_is_queried() {
     let pod = Pod::new("wait-restart");
-    pod.make_data();
+    pod.create_data();
     let member = Member::answering(&[&list(STARTED)]);
     let output = pod.command("etcd-wait", "join").args(["--peers-url", &member.url]).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{output:?}");
-    assert_eq!(member.asked(), [] as [&str; 0]);
+    assert_eq!(member.requests(), [] as [&str; 0]);
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn a_name_that_is_another_pods_is_not_taken() {
     let output = command.args(["--dns-timeout", "1"]).env("POD_IP", "192.0.2.1").output().unwrap();
     assert_eq!(output.status.code(), Some(4));
     assert!(stderr(&output).contains("still waiting until localhost resolves to 192.0.2.1"), "{output:?}");
-    let (reason, message) = pod.last_words();
+    let (reason, message) = pod.termination_message();
     assert_eq!(reason, "DNSTimeout");
     assert!(message.starts_with("localhost does not resolve to 192.0.2.1, for 1 s now (it resolves to "), "{message}");
 }
@@ -172,7 +172,7 @@ fn a_name_that_is_not_there_ends_in_time() {
     let output = command.args(["--peer-url", "http://c-0.invalid:2380", "--dns-timeout", "1"]).output().unwrap();
     assert_eq!(output.status.code(), Some(4));
     assert!(started.elapsed() < Duration::from_secs(9));
-    let (_, message) = pod.last_words();
+    let (_, message) = pod.termination_message();
     assert!(message.contains("c-0.invalid") && message.contains("cluster DNS or the headless service"), "{message}");
 }
 
@@ -180,13 +180,13 @@ fn a_name_that_is_not_there_ends_in_time() {
 fn sigterm_ends_a_wait_at_once() {
     let pod = Pod::new("sigterm");
     let mut child = pod.command("etcd-wait", "new").env("POD_IP", "192.0.2.1").spawn().unwrap();
-    heard(&mut child, "still waiting");
-    let told = Instant::now();
+    wait_for_line(&mut child, "still waiting");
+    let since = Instant::now();
     kill("-TERM", child.id());
     let status = child.wait().unwrap();
     assert_eq!((status.code(), status.signal()), (Some(143), None));
     // The kubelet kills after 30 s.
-    assert!(told.elapsed() < Duration::from_secs(25));
+    assert!(since.elapsed() < Duration::from_secs(25));
 }
 
 /// In a container the agent is process 1, which the kernel spares a SIGTERM without a handler.
@@ -200,7 +200,7 @@ fn sigterm_ends_process_1_too() {
     let user: &[&str] = match (works(&[]), works(&["--user", "--map-root-user"])) {
         (true, _) => &[],
         (false, true) => &["--user", "--map-root-user"],
-        (false, false) => return eprintln!("not tested: process namespaces cannot be made here"),
+        (false, false) => return eprintln!("not tested: process namespaces cannot be created here"),
     };
     let pod = Pod::new("process-1");
     let agent = pod.command("etcd-wait", "new");
@@ -213,7 +213,7 @@ fn sigterm_ends_process_1_too() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    heard(&mut child, "still waiting");
+    wait_for_line(&mut child, "still waiting");
     let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", child.id())).unwrap();
     kill("-TERM", children.trim().parse().unwrap());
     assert_eq!(child.wait().unwrap().code(), Some(143));
@@ -235,13 +235,13 @@ fn a_wrong_flag_is_one_sentence() {
 }
 
 #[test]
-fn the_size_of_the_file_system_is_left_behind() {
+fn the_size_of_the_file_system_is_in_the_termination_message() {
     let pod = Pod::new("wait-measured");
-    pod.make_data();
+    pod.create_data();
     let output = pod.command("etcd-wait", "data").output().unwrap();
     assert!(output.status.success(), "{output:?}");
     let left: serde_json::Value = serde_json::from_slice(&fs::read(pod.path("termination-log")).unwrap()).unwrap();
-    let told = Command::new("stat").args(["--file-system", "--format=%b %S"]).arg(pod.path("")).output().unwrap();
-    let told: Vec<u64> = stdout(&told).split(' ').map(|number| number.parse().unwrap()).collect();
-    assert_eq!(left, serde_json::json!({ "volumeBytes": told[0] * told[1], "databaseBytes": 0 }));
+    let printed = Command::new("stat").args(["--file-system", "--format=%b %S"]).arg(pod.path("")).output().unwrap();
+    let printed: Vec<u64> = stdout(&printed).split(' ').map(|number| number.parse().unwrap()).collect();
+    assert_eq!(left, serde_json::json!({ "volumeBytes": printed[0] * printed[1], "databaseBytes": 0 }));
 }

@@ -24,7 +24,7 @@ pub const ALLOWED_OPTIONS: [&str; 19] = [
     "snapshot-count",
 ];
 
-/// The CEL rule for the map's keys.
+/// The CEL rule for the keys of the options.
 pub(super) const KNOWN: &str = "self.all(k, k in ['auto-compaction-mode', 'auto-compaction-retention', \
     'backend-batch-interval', 'backend-batch-limit', 'election-timeout', 'enable-grpc-gateway', \
     'grpc-keepalive-interval', 'grpc-keepalive-min-time', 'grpc-keepalive-timeout', 'heartbeat-interval', \

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::de::IntoDeserializer;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::{Contract, Status};
+use crate::{Contract, ObjectStatus};
 
 /// Observed state of an etcd cluster.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -13,7 +13,7 @@ use crate::{Contract, Status};
 pub struct EtcdClusterStatus {
     /// State of the cluster, in one word.
     #[serde(default, deserialize_with = "phase", skip_serializing_if = "Option::is_none")]
-    pub phase: Option<Phase>,
+    pub phase: Option<EtcdClusterPhase>,
     /// Reason for the phase Failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -68,7 +68,7 @@ pub struct EtcdClusterStatus {
     pub member_statuses: Vec<MemberStatus>,
     /// Storage of the members; decided at creation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub storage: Option<StorageStatus>,
+    pub storage: Option<EtcdStorageStatus>,
     /// Label selector of the pods, for autoscalers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selector: Option<String>,
@@ -93,7 +93,7 @@ impl EtcdClusterStatus {
 
 /// State of the cluster, in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum Phase {
+pub enum EtcdClusterPhase {
     /// The operator creates the first member.
     Creating,
     /// The cluster exists; the conditions report its health.
@@ -103,9 +103,9 @@ pub enum Phase {
 }
 
 /// Reads a phase. The archived operator wrote an empty one at first.
-fn phase<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Phase>, D::Error> {
-    let word = Option::<String>::deserialize(from)?.filter(|word| !word.is_empty());
-    word.map(|word| Phase::deserialize(word.into_deserializer())).transpose()
+fn phase<'de, D: Deserializer<'de>>(from: D) -> Result<Option<EtcdClusterPhase>, D::Error> {
+    let text = Option::<String>::deserialize(from)?.filter(|text| !text.is_empty());
+    text.map(|text| EtcdClusterPhase::deserialize(text.into_deserializer())).transpose()
 }
 
 /// Pods of the members, by readiness.
@@ -130,7 +130,7 @@ pub struct MemberStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// Role of the member.
-    // Not required: what another field manager keeps of a removed member must not make later writes invalid.
+    // Not required: the fields of a removed member that another field manager still owns must not make later writes invalid.
     #[schemars(with = "Option<MemberRole>")]
     pub role: MemberRole,
     /// Time since which the member has this role.
@@ -169,12 +169,12 @@ pub enum MemberRole {
 /// Storage of the members.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct StorageStatus {
+pub struct EtcdStorageStatus {
     /// Whether data outlives pods.
     pub durable: bool,
 }
 
-impl Status for EtcdClusterStatus {
+impl ObjectStatus for EtcdClusterStatus {
     fn contract(&self) -> &Contract {
         &self.contract
     }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 #[x_kube(validation = Rule::new(
     "!has(self.ephemeral) || !self.ephemeral || (!has(self.size) && !has(self.storageClassName))"
 ).message("storage.ephemeral means that there is no volume: omit storage.size and storage.storageClassName"))]
-pub struct Storage {
+pub struct EtcdStorage {
     /// Size of each member's volume. Default: 1Gi. It may grow if the StorageClass allows that. A smaller value is
     /// accepted, to revert a growth that was rejected; volumes that have grown stay as they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -31,10 +31,10 @@ pub struct EnvVar {
 pub struct ValueFrom {
     /// Entry of a ConfigMap in the same namespace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub config_map_key_ref: Option<KeyRef>,
+    pub config_map_key_ref: Option<EnvKeyRef>,
     /// Entry of a Secret in the same namespace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub secret_key_ref: Option<KeyRef>,
+    pub secret_key_ref: Option<EnvKeyRef>,
     /// Field of the pod itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub field_ref: Option<FieldRef>,
@@ -45,7 +45,7 @@ pub struct ValueFrom {
 
 /// One entry of a ConfigMap or Secret.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
-pub struct KeyRef {
+pub struct EnvKeyRef {
     /// Name of the ConfigMap or Secret.
     #[schemars(length(min = 1, max = 253))]
     pub name: String,

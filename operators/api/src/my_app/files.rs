@@ -12,7 +12,7 @@ use super::environment::{FieldRef, ResourceFieldRef};
 #[x_kube(validation = Rule::new(
     "[has(self.configMap), has(self.secret), has(self.projected) && size(self.projected) > 0].filter(x, x).size() == 1"
 ).message("files take exactly one of configMap, secret and projected"))]
-pub struct Files {
+pub struct MountedFiles {
     /// Directory of the files, or with `subPath` the file.
     #[schemars(length(max = 512))]
     #[x_kube(validation = Rule::new(MOUNT_PATH).message(MOUNT_PATH_MESSAGE))]
@@ -32,7 +32,7 @@ pub struct Files {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 8))]
     #[x_kube(merge_strategy = ListMerge::Atomic)]
-    pub projected: Vec<Projection>,
+    pub projected: Vec<ProjectedSource>,
     /// Permission bits of the files, 0 to 0777 (511). Default: 0644.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 511))]
@@ -77,7 +77,7 @@ pub struct FileItem {
 #[x_kube(validation = Rule::new(
     "[has(self.configMap), has(self.secret), has(self.downwardAPI), has(self.serviceAccountToken)].filter(x, x).size() == 1"
 ).message("a projected source takes exactly one of configMap, secret, downwardAPI and serviceAccountToken"))]
-pub struct Projection {
+pub struct ProjectedSource {
     /// ConfigMap in the same namespace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config_map: Option<FileSource>,
@@ -140,7 +140,7 @@ pub struct TokenFile {
 /// A directory that starts empty in each pod and ends with it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Scratch {
+pub struct ScratchVolume {
     /// Path of the directory.
     #[schemars(length(max = 512))]
     #[x_kube(validation = Rule::new(MOUNT_PATH).message(MOUNT_PATH_MESSAGE))]
@@ -165,7 +165,7 @@ pub enum Medium {
 /// An existing PVC, by name. The operator neither creates nor deletes it, and all pods share it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Claim {
+pub struct MountedClaim {
     /// Name of the PVC, in the same namespace.
     #[schemars(length(min = 1, max = 253))]
     pub name: String,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// A port of the Service and of the pods behind it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Port {
+pub struct AppPort {
     /// Name: 1 to 15 lower-case letters, digits and `-`, at least one letter.
     #[schemars(length(min = 1, max = 15))]
     #[x_kube(validation = Rule::new("self.matches('^[a-z0-9]+(-[a-z0-9]+)*$') && self.matches('[a-z]')").message(
@@ -27,7 +27,7 @@ pub struct Port {
     pub protocol: Option<Protocol>,
 }
 
-impl Port {
+impl AppPort {
     /// The port that the application listens on.
     #[must_use]
     pub fn target(&self) -> i32 {

@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 pub struct Probes {
     /// Probe that holds back the other two until it succeeds once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub startup: Option<Probe>,
+    pub startup: Option<ContainerProbe>,
     /// Probe that decides whether the pod gets traffic.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub readiness: Option<Probe>,
+    pub readiness: Option<ContainerProbe>,
     /// Probe whose failure makes the kubelet restart the container.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub liveness: Option<Probe>,
+    pub liveness: Option<ContainerProbe>,
 }
 
 /// Exactly one handler, and its timing.
@@ -24,7 +24,7 @@ pub struct Probes {
 #[x_kube(validation = Rule::new(
     "[has(self.httpGet), has(self.tcpSocket), has(self.exec), has(self.grpc)].filter(x, x).size() == 1"
 ).message("a probe takes exactly one of httpGet, tcpSocket, exec and grpc"))]
-pub struct Probe {
+pub struct ContainerProbe {
     /// GET request that succeeds with a status from 200 to 399.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http_get: Option<HttpGet>,

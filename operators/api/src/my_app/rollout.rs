@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("!has(self.rollingUpdate) || self.?type.orValue('RollingUpdate') == 'RollingUpdate'")
     .message("strategy.rollingUpdate requires the type RollingUpdate"))]
-pub struct Strategy {
+pub struct RolloutStrategy {
     /// Type of the strategy. Default: RollingUpdate.
     #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
     pub type_: Option<StrategyType>,
@@ -19,7 +19,7 @@ pub struct Strategy {
     pub rolling_update: Option<RollingUpdate>,
 }
 
-impl Strategy {
+impl RolloutStrategy {
     /// Whether all earlier pods stop before the first new one starts.
     #[must_use]
     pub fn recreates(&self) -> bool {

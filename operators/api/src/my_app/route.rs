@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
     .message("route takes gateway or ingressClassName, not both"))]
 #[x_kube(validation = Rule::new("!has(self.gateway) || !has(self.tlsSecret)")
     .message("route.tlsSecret applies only to an Ingress: the listeners of a Gateway hold the certificates"))]
-pub struct Route {
+pub struct AppRoute {
     /// Host name of the requests, such as `web.example.com` or `*.example.com`.
     #[schemars(
         length(min = 1, max = 253),
@@ -43,7 +43,7 @@ pub struct Route {
     pub tls_secret: Option<String>,
 }
 
-impl Route {
+impl AppRoute {
     /// The path prefix.
     #[must_use]
     pub fn path(&self) -> &str {

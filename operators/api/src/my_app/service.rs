@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub struct ServiceOptions {
     /// Type of the Service. Default: ClusterIP.
     #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
-    pub type_: Option<ServiceType>,
+    pub type_: Option<AppServiceType>,
     /// Annotations of the Service.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("maxProperties" = 32, "additionalProperties" = { "type": "string", "maxLength": 4096 }))]
@@ -27,7 +27,7 @@ pub struct ServiceOptions {
 
 /// Clients that can reach the Service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum ServiceType {
+pub enum AppServiceType {
     /// Clients in the cluster.
     ClusterIP,
     /// Also clients that reach a node.
@@ -36,7 +36,7 @@ pub enum ServiceType {
     LoadBalancer,
 }
 
-impl ServiceType {
+impl AppServiceType {
     /// The name that Kubernetes uses.
     #[must_use]
     pub fn name(self) -> &'static str {

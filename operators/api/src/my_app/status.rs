@@ -4,11 +4,11 @@ use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Contract, Status};
+use crate::{Contract, ObjectStatus};
 
 /// State of the application, in one word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum Phase {
+pub enum MyAppPhase {
     /// Nothing runs yet, and nothing can be started: the Ready condition says why.
     #[default]
     Pending,
@@ -38,7 +38,7 @@ pub const SCALING_ACTIVE: &str = "ScalingActive";
 pub struct MyAppStatus {
     /// State of the application, in one word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub phase: Option<Phase>,
+    pub phase: Option<MyAppPhase>,
     /// Ready pods of the requested number, such as `2/3`. The operator reads the second number when it recreates a
     /// Deployment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -79,14 +79,14 @@ pub struct RolledBack {
     pub message: String,
 }
 
-impl Status for MyAppStatus {
+impl ObjectStatus for MyAppStatus {
     fn contract(&self) -> &Contract {
         &self.contract
     }
     fn contract_mut(&mut self) -> &mut Contract {
         &mut self.contract
     }
-    fn fall_short(&mut self) {
-        self.phase = Some(if self.replicas == 0 { Phase::Pending } else { Phase::Degraded });
+    fn mark_failed(&mut self) {
+        self.phase = Some(if self.replicas == 0 { MyAppPhase::Pending } else { MyAppPhase::Degraded });
     }
 }

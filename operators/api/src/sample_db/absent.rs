@@ -20,6 +20,6 @@ pub(super) fn non_empty<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Str
 
 /// Reads an enum value or a time of status; an unknown one (a later manager may have written it) counts as absent.
 pub(crate) fn known<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<T>, D::Error> {
-    let word = Option::<String>::deserialize(from)?;
-    Ok(word.and_then(|word| T::deserialize(StringDeserializer::<serde::de::value::Error>::new(word)).ok()))
+    let text = Option::<String>::deserialize(from)?;
+    Ok(text.and_then(|text| T::deserialize(StringDeserializer::<serde::de::value::Error>::new(text)).ok()))
 }

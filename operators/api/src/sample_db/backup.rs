@@ -202,7 +202,7 @@ pub struct Verify {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16))]
     #[x_kube(merge_strategy = ListMerge::Atomic)]
-    pub checks: Vec<Check>,
+    pub checks: Vec<VerificationCheck>,
 }
 
 impl Verify {
@@ -228,7 +228,7 @@ pub enum VerifyMode {
 /// Query to run in a restored database.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Check {
+pub struct VerificationCheck {
     /// Query that returns one row of one column; runs read-only as the database's owner.
     #[schemars(length(min = 1, max = 4096))]
     pub sql: String,

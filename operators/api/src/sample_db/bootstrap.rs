@@ -96,16 +96,16 @@ pub struct Init {
 pub struct SqlSource {
     /// Key of a ConfigMap.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub config_map_key_ref: Option<KeyRef>,
+    pub config_map_key_ref: Option<SqlKeyRef>,
     /// Key of a Secret.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub secret_key_ref: Option<KeyRef>,
+    pub secret_key_ref: Option<SqlKeyRef>,
 }
 
 /// One key of a ConfigMap or Secret.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct KeyRef {
+pub struct SqlKeyRef {
     /// Name of the ConfigMap or Secret.
     #[schemars(length(max = 253))]
     #[x_kube(validation = Rule::new(NAME).message("name must be the name of a ConfigMap or Secret in the same \

@@ -22,7 +22,7 @@ pub struct DatabaseService {
     /// Type of the Service. Default: ClusterIP. NodePort and LoadBalancer admit clients outside the cluster;
     /// connections are not encrypted.
     #[serde(default, rename = "type", skip_serializing_if = "super::is_default")]
-    pub type_: ServiceType,
+    pub type_: DatabaseServiceType,
 
     /// Port of the Service, 1 to 65535. Default: 5432.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -72,7 +72,7 @@ impl DatabaseService {
 
 /// Type of a Service.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum ServiceType {
+pub enum DatabaseServiceType {
     /// Clients in the cluster.
     #[default]
     ClusterIP,

@@ -17,7 +17,7 @@ pub use steps::{
 };
 
 use super::{is_default, known};
-use crate::{Contract, Status};
+use crate::{Contract, ObjectStatus};
 
 /// Condition types of a SampleDB, in addition to those of every kind.
 pub mod condition_type {
@@ -47,7 +47,7 @@ pub struct SampleDBStatus {
     /// or Failed.
     #[serde(default, deserialize_with = "known", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
-    pub phase: Option<Phase>,
+    pub phase: Option<SampleDBPhase>,
     /// Ready servers of the desired ones, such as `1/1`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready: Option<String>,
@@ -72,7 +72,7 @@ pub struct SampleDBStatus {
     pub engine: EngineStatus,
     /// PVCs of the data and snapshots; decided at creation.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub storage: StorageStatus,
+    pub storage: DatabaseStorageStatus,
     /// Number of changes of what is latched here. The data's PVCs carry a record of it with the same number, from which
     /// the operator restores a lost or older status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -113,7 +113,7 @@ pub struct SampleDBStatus {
 
 /// Phase of the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum Phase {
+pub enum SampleDBPhase {
     /// The operator has created nothing yet: the Ready condition says why.
     Pending,
     /// The operator creates volume, Secrets, Services and server.
@@ -165,7 +165,7 @@ pub struct EngineStatus {
 /// PVCs of the data and snapshots. Latched: a PVC of that name with another uid is foreign.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct StorageStatus {
+pub struct DatabaseStorageStatus {
     /// PVC that the server's pod mounts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim: Option<String>,
@@ -225,7 +225,7 @@ pub struct EndpointsStatus {
     pub external: Vec<String>,
 }
 
-impl Status for SampleDBStatus {
+impl ObjectStatus for SampleDBStatus {
     fn contract(&self) -> &Contract {
         &self.contract
     }

@@ -9,7 +9,7 @@ pub const DEFAULT_SIZE: &str = "1Gi";
 /// Volume of the database's data; it outlives pods.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Storage {
+pub struct DatabaseStorage {
     /// Size of the volume, 64Mi to 1Pi. Default: 1Gi. Can be increased, where the StorageClass allows that; a volume
     /// never shrinks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -26,7 +26,7 @@ pub struct Storage {
     pub storage_class_name: Option<String>,
 }
 
-impl Storage {
+impl DatabaseStorage {
     /// The requested size.
     #[must_use]
     pub fn size(&self) -> &str {

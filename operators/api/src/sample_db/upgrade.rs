@@ -18,7 +18,7 @@ pub struct Upgrade {
 
     /// Method of a major upgrade. Default: DumpRestore, the only one.
     #[serde(default, skip_serializing_if = "super::is_default")]
-    pub strategy: Strategy,
+    pub strategy: UpgradeStrategy,
 
     /// Maintenance windows. Not supported yet: rejected.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -76,7 +76,7 @@ pub enum UpgradePolicy {
 
 /// Method of a major upgrade.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum Strategy {
+pub enum UpgradeStrategy {
     /// Dump from the old version, restore into a new volume under the new one.
     #[default]
     // Releases up to 0.0.9 also declared InPlace. They rejected it, but an object that has it nevertheless stays readable.

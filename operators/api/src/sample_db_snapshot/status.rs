@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::sample_db::{Method, is_default, known};
-use crate::{Contract, Status};
+use crate::{Contract, ObjectStatus};
 
 /// Observed state of a snapshot. The operator writes it; the SampleDB's status explains enum values and why nothing is
 /// required.
@@ -183,7 +183,7 @@ pub enum VerificationPhase {
     Skipped,
 }
 
-impl Status for SampleDBSnapshotStatus {
+impl ObjectStatus for SampleDBSnapshotStatus {
     fn contract(&self) -> &Contract {
         &self.contract
     }

@@ -1,13 +1,13 @@
-//! Pure: what the outcome of a change means.
+//! Pure: the result of a change, by etcd's answer.
 
 use api::etcd_cluster::EtcdClusterReason;
 use runtime::Error;
 
-use super::fault::Fault;
-use crate::plan::Change;
+use super::error::EtcdClientError;
+use crate::plan::EtcdChange;
 
-/// What etcd says of changes that have to wait for something in etcd itself.
-const WAITS: &[&str] = &[
+/// Errors of etcd for changes that it will accept later.
+const RETRYABLE: &[&str] = &[
     "re-configuration failed due to not enough started members",
     "unhealthy cluster",
     "too many learner members",
@@ -15,57 +15,61 @@ const WAITS: &[&str] = &[
     "leader changed",
 ];
 
-/// What became of a change that was sent to a member.
-pub(super) fn outcome(change: &Change, fault: &Fault) -> Result<(), Error> {
-    match fault {
-        Fault::Said(words) if is_done(change, words) => Ok(()),
-        // 3.2 and earlier. That it cannot is remembered, and the next pass does without.
-        Fault::Unimplemented if matches!(change, Change::MoveLeader { .. }) => Ok(()),
-        Fault::Said(words) => Err(Error::transient(reason(change, words), format!("etcd: {words}"))),
-        // Versions that tell their status to anybody: until here nothing has said that a user is asked for.
-        Fault::Denied(words) => Err(Error::Transient {
+/// The result of a change that was sent to a member and failed.
+pub(super) fn result(change: &EtcdChange, error: &EtcdClientError) -> Result<(), Error> {
+    match error {
+        EtcdClientError::Rejected(message) if is_done(change, message) => Ok(()),
+        // 3.2 and earlier. The client records it, and the next reconcile does not transfer leadership.
+        EtcdClientError::Unimplemented if matches!(change, EtcdChange::MoveLeader { .. }) => Ok(()),
+        EtcdClientError::Rejected(message) => {
+            Err(Error::transient(reason(change, message), format!("etcd: {message}")))
+        }
+        // These versions report their status without authentication, so only a change shows that it is required.
+        EtcdClientError::AuthRequired(cause) => Err(Error::Transient {
             reason: EtcdClusterReason::AuthenticationRequired.into(),
             message: format!(
-                "etcd's authentication is on, and this operator has no user there yet, so it cannot change members until \
-                 authentication is off (etcdctl auth disable): {words}"
+                "members cannot be changed: etcd requires authentication, and this operator has no etcd user; turn \
+                 authentication off (etcdctl auth disable): {cause}"
             ),
             stalled: true,
         }),
-        Fault::Unimplemented => Err(Error::transient(EtcdClusterReason::EtcdError, format!("etcd {fault}"))),
+        EtcdClientError::Unimplemented => Err(Error::transient(EtcdClusterReason::EtcdError, format!("etcd {error}"))),
         lost => Err(Error::transient(
             EtcdClusterReason::EtcdUnreachable,
-            format!("the queried member {lost}; whether the change was made is unknown"),
+            format!("the result of the change is unknown: the member that received it {lost}"),
         )),
     }
 }
 
-/// The error of a change that was sent to nobody.
-pub(super) fn nobody(last: Option<&Fault>) -> Error {
-    let why = last.map_or("none has an address".to_owned(), |fault| format!("the last one {fault}"));
+/// The error of a change that was not sent, because no member could be reached.
+pub(super) fn unreachable(last: Option<&EtcdClientError>) -> Error {
+    let why = last.map_or("none has an address".to_owned(), |error| format!("the last one tried {error}"));
     Error::transient(EtcdClusterReason::EtcdUnreachable, format!("no member can be reached for the change: {why}"))
 }
 
-/// Whether etcd refuses because the change has been made before.
-fn is_done(change: &Change, words: &str) -> bool {
+/// Whether etcd rejects a change because it has been made before.
+fn is_done(change: &EtcdChange, message: &str) -> bool {
     match change {
         // An id is a hash of the URLs and of the time in seconds.
-        Change::Add { .. } => matches!(words, "Peer URLs already exists" | "member ID already exist"),
-        Change::Remove { .. } => words == "member not found",
-        // Said of voting members. It is also how the refusal begins that says that a learner is not in sync.
-        Change::Promote { .. } => words == "can only promote a learner member",
-        Change::MoveLeader { .. } | Change::Touch | Change::Fill { .. } | Change::Disarm { .. } => false,
+        EtcdChange::Add { .. } => matches!(message, "Peer URLs already exists" | "member ID already exist"),
+        EtcdChange::Remove { .. } => message == "member not found",
+        // The error for a voting member. The error for a learner that is not in sync begins the same.
+        EtcdChange::Promote { .. } => message == "can only promote a learner member",
+        EtcdChange::MoveLeader { .. } | EtcdChange::Touch | EtcdChange::Fill { .. } | EtcdChange::Disarm { .. } => {
+            false
+        }
     }
 }
 
-fn reason(change: &Change, words: &str) -> EtcdClusterReason {
-    // The next effect relies on these, so what waits is a failure. A single entry is a nudge, on which nothing relies.
-    if matches!(change, Change::Touch | Change::Fill { entries: 2.. }) {
+fn reason(change: &EtcdChange, message: &str) -> EtcdClusterReason {
+    // The next effect relies on these, so a wait is a failure. Nothing relies on a single entry, which is a nudge.
+    if matches!(change, EtcdChange::Touch | EtcdChange::Fill { entries: 2.. }) {
         return EtcdClusterReason::EtcdError;
     }
-    if words.starts_with("can only promote a learner member which is in sync with leader") {
+    if message.starts_with("can only promote a learner member which is in sync with leader") {
         return EtcdClusterReason::LearnerNotInSync;
     }
-    if WAITS.iter().any(|wait| words.starts_with(wait)) {
+    if RETRYABLE.iter().any(|retryable| message.starts_with(retryable)) {
         EtcdClusterReason::WaitingForEtcd
     } else {
         EtcdClusterReason::EtcdError
@@ -80,97 +84,105 @@ mod tests {
 
     use super::*;
 
-    fn add() -> Change {
-        Change::Add { peer_url: "http://a:2380".to_owned(), learner: true }
+    fn add() -> EtcdChange {
+        EtcdChange::Add { peer_url: "http://a:2380".to_owned(), learner: true }
     }
 
-    fn outcome_of(change: &Change, words: &str) -> Result<(), (Reason, String)> {
-        let told = |error: Error| (error.reason(), error.to_string());
-        outcome(change, &Fault::Said(words.to_owned())).map_err(told)
+    fn result_of(change: &EtcdChange, message: &str) -> Result<(), (Reason, String)> {
+        let reported = |error: Error| (error.reason(), error.to_string());
+        result(change, &EtcdClientError::Rejected(message.to_owned())).map_err(reported)
     }
 
-    fn refused(reason: EtcdClusterReason, message: &str) -> Result<(), (Reason, String)> {
+    fn rejected(reason: EtcdClusterReason, message: &str) -> Result<(), (Reason, String)> {
         Err((reason.into(), message.to_owned()))
     }
 
     #[test]
-    fn what_is_done_already_is_done() {
-        let (add, remove, promote) =
-            (add(), Change::Remove { id: 1, absent: Vec::new(), staying: Vec::new() }, Change::Promote { id: 1 });
-        assert_eq!(outcome_of(&add, "Peer URLs already exists"), Ok(()));
-        assert_eq!(outcome_of(&add, "member ID already exist"), Ok(()));
-        assert_eq!(outcome_of(&remove, "member not found"), Ok(()));
-        assert_eq!(outcome_of(&promote, "can only promote a learner member"), Ok(()));
-        // But not what only sounds the same.
+    fn a_change_that_was_made_before_is_done() {
+        let (add, remove, promote) = (
+            add(),
+            EtcdChange::Remove { id: 1, absent: Vec::new(), staying: Vec::new() },
+            EtcdChange::Promote { id: 1 },
+        );
+        assert_eq!(result_of(&add, "Peer URLs already exists"), Ok(()));
+        assert_eq!(result_of(&add, "member ID already exist"), Ok(()));
+        assert_eq!(result_of(&remove, "member not found"), Ok(()));
+        assert_eq!(result_of(&promote, "can only promote a learner member"), Ok(()));
+        // But not the same error for another change.
         assert_eq!(
-            outcome_of(&promote, "member not found"),
-            refused(EtcdClusterReason::EtcdError, "etcd: member not found")
+            result_of(&promote, "member not found"),
+            rejected(EtcdClusterReason::EtcdError, "etcd: member not found")
         );
         assert_eq!(
-            outcome_of(&add, "member not found"),
-            refused(EtcdClusterReason::EtcdError, "etcd: member not found")
+            result_of(&add, "member not found"),
+            rejected(EtcdClusterReason::EtcdError, "etcd: member not found")
         );
     }
 
     #[test]
-    fn what_waits_is_told_by_its_reason() {
-        let promote = Change::Promote { id: 1 };
-        let words = "can only promote a learner member which is in sync with leader";
+    fn a_change_that_waits_has_its_own_reason() {
+        let promote = EtcdChange::Promote { id: 1 };
+        let message = "can only promote a learner member which is in sync with leader";
         assert_eq!(
-            outcome_of(&promote, words),
-            refused(EtcdClusterReason::LearnerNotInSync, &format!("etcd: {words}"))
+            result_of(&promote, message),
+            rejected(EtcdClusterReason::LearnerNotInSync, &format!("etcd: {message}"))
         );
-        for words in [
+        for message in [
             "re-configuration failed due to not enough started members",
             "unhealthy cluster",
             "too many learner members in cluster",
         ] {
             assert_eq!(
-                outcome_of(&add(), words),
-                refused(EtcdClusterReason::WaitingForEtcd, &format!("etcd: {words}"))
+                result_of(&add(), message),
+                rejected(EtcdClusterReason::WaitingForEtcd, &format!("etcd: {message}"))
             );
         }
         assert_eq!(
-            outcome_of(&Change::MoveLeader { to: 1 }, "not leader"),
-            refused(EtcdClusterReason::EtcdError, "etcd: not leader")
+            result_of(&EtcdChange::MoveLeader { to: 1 }, "not leader"),
+            rejected(EtcdClusterReason::EtcdError, "etcd: not leader")
         );
     }
 
-    /// A member that left its version without them might not come up as the next one.
+    /// Without them, a member might not start with the next version.
     #[test]
-    fn what_comes_before_another_version_does_not_wait_in_vain() {
-        for change in [Change::Touch, Change::Fill { entries: 2 }] {
-            for words in ["no leader", "leader changed"] {
+    fn changes_before_an_upgrade_fail_rather_than_wait() {
+        for change in [EtcdChange::Touch, EtcdChange::Fill { entries: 2 }] {
+            for message in ["no leader", "leader changed"] {
                 assert_eq!(
-                    outcome_of(&change, words),
-                    refused(EtcdClusterReason::EtcdError, &format!("etcd: {words}"))
+                    result_of(&change, message),
+                    rejected(EtcdClusterReason::EtcdError, &format!("etcd: {message}"))
                 );
-                let nudge = outcome_of(&Change::Fill { entries: 1 }, words);
-                assert_eq!(nudge, refused(EtcdClusterReason::WaitingForEtcd, &format!("etcd: {words}")));
+                let nudge = result_of(&EtcdChange::Fill { entries: 1 }, message);
+                assert_eq!(nudge, rejected(EtcdClusterReason::WaitingForEtcd, &format!("etcd: {message}")));
             }
         }
     }
 
     #[test]
-    fn leadership_that_cannot_be_moved_is_no_failure() {
-        let outcome = |change: &Change| outcome(change, &Fault::Unimplemented).map_err(|error| error.reason());
-        assert_eq!(outcome(&Change::MoveLeader { to: 1 }), Ok(()));
-        assert_eq!(outcome(&Change::Promote { id: 1 }), Err(EtcdClusterReason::EtcdError.into()));
+    fn a_version_without_leadership_transfer_is_no_failure() {
+        let result =
+            |change: &EtcdChange| result(change, &EtcdClientError::Unimplemented).map_err(|error| error.reason());
+        assert_eq!(result(&EtcdChange::MoveLeader { to: 1 }), Ok(()));
+        assert_eq!(result(&EtcdChange::Promote { id: 1 }), Err(EtcdClusterReason::EtcdError.into()));
     }
 
     #[test]
-    fn a_user_that_is_asked_for_takes_a_person() {
-        let error = outcome(&add(), &Fault::Denied("user name is empty".to_owned())).unwrap_err();
+    fn required_authentication_stalls() {
+        let error = result(&add(), &EtcdClientError::AuthRequired("user name is empty".to_owned())).unwrap_err();
         assert!(error.stalled() && error.reason() == EtcdClusterReason::AuthenticationRequired, "{error:?}");
         assert!(error.to_string().contains("etcdctl auth disable"), "{error}");
     }
 
     #[test]
-    fn a_lost_answer_is_no_answer() {
-        for fault in [Fault::Silent(Duration::from_secs(5)), Fault::Refused, Fault::Broken("closed".to_owned())] {
-            let error = outcome(&add(), &fault).unwrap_err();
+    fn a_lost_answer_is_transient() {
+        for error in [
+            EtcdClientError::Timeout(Duration::from_secs(5)),
+            EtcdClientError::Refused,
+            EtcdClientError::Connection("closed".to_owned()),
+        ] {
+            let error = result(&add(), &error).unwrap_err();
             assert!(error.class() == "Transient" && error.reason() == EtcdClusterReason::EtcdUnreachable, "{error:?}");
         }
-        assert!(nobody(None).reason() == EtcdClusterReason::EtcdUnreachable);
+        assert!(unreachable(None).reason() == EtcdClusterReason::EtcdUnreachable);
     }
 }

@@ -1,4 +1,4 @@
-//! How etcd is asked and changed.
+//! The interface through which the operator queries and changes etcd.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -7,24 +7,24 @@ use runtime::Error;
 
 use crate::plan::{Etcd, EtcdAct};
 
-/// A member to ask: the pod's name and address.
-pub type Place = (Arc<str>, Box<str>);
+/// Where a member is queried: the pod's name and address.
+pub type MemberEndpoint = (Arc<str>, Box<str>);
 
-/// How to ask etcd, and to change it. Nothing takes longer than a few seconds.
+/// Queries and changes etcd. Nothing takes longer than a few seconds.
 pub trait EtcdClient: Send + Sync + 'static {
-    /// Asks all members at once how they fare, and one with quorum for the list of members: one of the cluster with the id
-    /// `latched`, if that is known already.
-    fn look(&self, places: &[Place], latched: Option<u64>) -> impl Future<Output = Etcd> + Send;
+    /// Queries the status of all members at once, and the list of members through one with quorum. Once the cluster id is
+    /// `latched`, only members of that cluster count.
+    fn query(&self, endpoints: &[MemberEndpoint], latched: Option<u64>) -> impl Future<Output = Etcd> + Send;
 
-    /// Asks one member which version all have agreed upon.
+    /// The cluster version, which all members have agreed on, as one member reports it.
     fn cluster_version(&self, address: &str) -> impl Future<Output = Option<String>> + Send;
 
-    /// Asks one member to which others it is sending a snapshot just now.
-    fn receivers(&self, address: &str) -> impl Future<Output = BTreeSet<u64>> + Send;
+    /// The ids of the members to which one member is sending a snapshot.
+    fn snapshot_receivers(&self, address: &str) -> impl Future<Output = BTreeSet<u64>> + Send;
 
     /// Makes one change.
     ///
     /// # Errors
-    /// Transient, with etcd's own words. That the answer is lost does not tell whether the change was made.
+    /// Transient, with etcd's own message. If the answer is lost, the change may have been made.
     fn act(&self, act: EtcdAct) -> impl Future<Output = Result<(), Error>> + Send;
 }

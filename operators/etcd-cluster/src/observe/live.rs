@@ -11,41 +11,41 @@ use kube::api::ListParams;
 use kube::core::PartialObjectMeta;
 use kube::{Api, Client};
 use runtime::cache::Projection as _;
-use runtime::namespaces::{Namespaces, Termination};
+use runtime::namespaces::{NamespaceReader, Termination};
 use runtime::plan::meta::selector_text;
-use runtime::plan::{Apply, Create, DryRun, Key, Kind};
+use runtime::plan::{Apply, Create, DryRun, Key, ResourceKind};
 use runtime::{Error, pod_requests};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::by_name::{ByName, Reader};
-use super::queries::{Answer, Queries};
+use super::by_name::{ObjectReader, ObjectsByName};
+use super::queries::{ObjectLookup, Queries};
 use crate::EtcdCluster;
-use crate::etcd::{EtcdClient, Live, Place};
+use crate::etcd::{EtcdClient, GrpcEtcdClient, MemberEndpoint};
 use crate::plan::{Etcd, objects};
 
-/// The API server and etcd, with what is kept of their answers between reconciles.
+/// The API server and etcd, with what is cached of them between reconciles.
 pub(crate) struct LiveSystems {
     pub(crate) client: Client,
-    pub(crate) etcd: Live,
-    namespaces: Namespaces,
-    by_name: ByName,
+    pub(crate) etcd: GrpcEtcdClient,
+    namespaces: NamespaceReader,
+    by_name: ObjectsByName,
 }
 
-/// Queries of these about one cluster, for one reconcile.
+/// Queries about one cluster, for one reconcile.
 pub(crate) struct LiveQueries<'a> {
     systems: &'a LiveSystems,
     cluster: &'a Key,
-    by_name: Reader<'a>,
+    by_name: ObjectReader<'a>,
 }
 
 impl LiveSystems {
-    /// Those that `client` reaches.
+    /// The API server that `client` reaches, and its etcd clusters.
     pub(crate) fn new(client: Client) -> Self {
         Self {
-            namespaces: Namespaces::new(client.clone()),
-            by_name: ByName::new(client.clone()),
-            etcd: Live::default(),
+            namespaces: NamespaceReader::new(client.clone()),
+            by_name: ObjectsByName::new(client.clone()),
+            etcd: GrpcEtcdClient::default(),
             client,
         }
     }
@@ -70,7 +70,7 @@ impl Queries for LiveQueries<'_> {
         tokio::time::sleep(time).await;
     }
 
-    async fn object(&mut self, kind: Kind, name: &str) -> Answer {
+    async fn object(&mut self, kind: ResourceKind, name: &str) -> ObjectLookup {
         self.by_name.read(kind, name).await
     }
 
@@ -94,11 +94,11 @@ impl Queries for LiveQueries<'_> {
     async fn default_class(&self, probe: &Apply) -> Result<bool, String> {
         #[derive(Clone, Debug, Deserialize)]
         struct Completed {
-            spec: Spec,
+            spec: ClaimSpec,
         }
         #[derive(Clone, Debug, Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Spec {
+        struct ClaimSpec {
             storage_class_name: Option<String>,
         }
         let path = format!("{}?dryRun=All", probe.kind.path(&probe.key.namespace));
@@ -130,10 +130,10 @@ impl Queries for LiveQueries<'_> {
         #[derive(Clone, Debug, Deserialize)]
         struct Slice {
             #[serde(default)]
-            endpoints: Option<Vec<Endpoint>>,
+            endpoints: Option<Vec<SliceEndpoint>>,
         }
         #[derive(Clone, Debug, Deserialize)]
-        struct Endpoint {
+        struct SliceEndpoint {
             addresses: Vec<Box<str>>,
         }
         let path = format!(
@@ -153,15 +153,15 @@ impl Queries for LiveQueries<'_> {
         }
     }
 
-    async fn etcd(&self, members: &[Place], latched: Option<u64>) -> Etcd {
-        self.systems.etcd.look(members, latched).await
+    async fn etcd(&self, members: &[MemberEndpoint], latched: Option<u64>) -> Etcd {
+        self.systems.etcd.query(members, latched).await
     }
 
     async fn cluster_version(&self, address: &str) -> Option<String> {
         self.systems.etcd.cluster_version(address).await
     }
 
-    async fn receivers(&self, address: &str) -> BTreeSet<u64> {
-        self.systems.etcd.receivers(address).await
+    async fn snapshot_receivers(&self, address: &str) -> BTreeSet<u64> {
+        self.systems.etcd.snapshot_receivers(address).await
     }
 }

@@ -1,4 +1,4 @@
-//! What the stores do not hold and the operator asks live systems for.
+//! Queries of live systems, for what the stores do not hold.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,21 +8,21 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use runtime::Error;
 use runtime::namespaces::Termination;
-use runtime::plan::{Apply, Create, DryRun, Key, Kind};
+use runtime::plan::{Apply, Create, DryRun, Key, ResourceKind};
 use serde_json::Value;
 
 use crate::EtcdCluster;
-use crate::etcd::Place;
+use crate::etcd::MemberEndpoint;
 use crate::plan::Etcd;
 
-/// The API server's answer to a query of one object.
+/// The result of a read of one object.
 #[derive(Clone, Debug)]
-pub enum Answer {
+pub enum ObjectLookup {
     /// The object exists.
-    Live(Arc<Value>),
+    Found(Arc<Value>),
     /// It does not exist.
-    Gone,
-    /// The API server did not answer, so neither is known.
+    Absent,
+    /// The API server did not answer, so it is unknown whether the object exists.
     Unknown,
 }
 
@@ -34,48 +34,49 @@ pub trait Queries {
     /// A random number.
     fn random(&self) -> u64;
 
-    /// Lets time go by before the same is asked again.
+    /// Waits before a repeated query.
     fn wait(&self, time: Duration) -> impl Future<Output = ()> + Send;
 
-    /// The object of that kind and name in the cluster's namespace. The answer may be some seconds old.
-    fn object(&mut self, kind: Kind, name: &str) -> impl Future<Output = Answer> + Send;
+    /// The object of that kind and name in the cluster's namespace. The result may be some seconds old.
+    fn object(&mut self, kind: ResourceKind, name: &str) -> impl Future<Output = ObjectLookup> + Send;
 
     /// The pod of that name in the cluster's namespace as it is now, whatever its labels.
     ///
     /// # Errors
-    /// If it cannot be read now.
+    /// If it cannot be read.
     fn pod(&self, name: &str) -> impl Future<Output = Result<Option<Value>, Error>> + Send;
 
-    /// The metadata of all pods that bear the labels of `cluster`, whoever owns them; none if they cannot be listed now.
+    /// The metadata of all pods with the labels of `cluster`, foreign ones included; none if they cannot be listed.
     fn labeled_pods(&self, cluster: &EtcdCluster) -> impl Future<Output = Option<Vec<ObjectMeta>>> + Send;
 
-    /// Whether a PVC that names no class would get one: the API server completes one in a dry run.
+    /// Whether a PVC without a class would get the default one. The API server completes a PVC in a dry run.
     ///
     /// # Errors
-    /// Why that is not known.
+    /// Why that is unknown.
     fn default_class(&self, probe: &Apply) -> impl Future<Output = Result<bool, String>> + Send;
 
     /// Whether the API server would create that pod.
     fn dry_run(&self, pod: &Create) -> impl Future<Output = DryRun> + Send;
 
-    /// Whether the namespace dictates which users pods run as (OpenShift).
+    /// Whether the namespace assigns the user ids of pods (OpenShift).
     ///
     /// # Errors
     /// Transient, while the namespace cannot be read and never was.
     fn assigns_uids(&self) -> impl Future<Output = Result<bool, Error>> + Send;
 
-    /// What is being deleted together with the cluster, if anything.
+    /// What is terminating together with the cluster, if anything.
     fn termination(&self) -> impl Future<Output = Option<Termination>> + Send;
 
-    /// Addresses that cluster DNS publishes for a headless Service; none if they cannot be read now.
+    /// Addresses that cluster DNS publishes for a headless Service; none if they cannot be read.
     fn ready_endpoints(&self, service: &Key) -> impl Future<Output = Vec<Box<str>>> + Send;
 
-    /// What the members at those addresses and the cluster `latched` answer.
-    fn etcd(&self, members: &[Place], latched: Option<u64>) -> impl Future<Output = Etcd> + Send;
+    /// The state of etcd, as the members at those endpoints report it. Once the cluster id is `latched`, only members of that
+    /// cluster count.
+    fn etcd(&self, members: &[MemberEndpoint], latched: Option<u64>) -> impl Future<Output = Etcd> + Send;
 
-    /// The version that all members have agreed upon, by the member at `address`.
+    /// The cluster version, which all members have agreed on, as the member at `address` reports it.
     fn cluster_version(&self, address: &str) -> impl Future<Output = Option<String>> + Send;
 
-    /// The members to which the one at `address` is sending a snapshot.
-    fn receivers(&self, address: &str) -> impl Future<Output = BTreeSet<u64>> + Send;
+    /// The ids of the members to which the one at `address` is sending a snapshot.
+    fn snapshot_receivers(&self, address: &str) -> impl Future<Output = BTreeSet<u64>> + Send;
 }

@@ -1,14 +1,14 @@
-//! Reads the stores: what they hold of a cluster, and for which members they hold no pod. Nothing here waits for a live system.
+//! Reads the stores: the objects of a cluster, and the members without a pod there. Nothing here waits for a live system.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use runtime::cache::{Cache, Entry, Projection as _, Store};
+use runtime::cache::{Cache, CacheEntry, Projection as _, Store};
 use runtime::plan::{ChildState, Owner};
-use runtime::projections::{Claim, DisruptionBudget, Pod, Service};
+use runtime::projections::{DisruptionBudget, Pod, Pvc, Service};
 
 use crate::EtcdCluster;
-use crate::plan::{objects, placement, pull, unlabeled};
+use crate::plan::{image_check, objects, placement, unlabeled};
 
 /// The stores that the operator reads. Watches feed them.
 pub struct Stores {
@@ -17,7 +17,7 @@ pub struct Stores {
     /// Pods of members and of checks.
     pub pods: Arc<Store<Pod>>,
     /// PVCs of members.
-    pub claims: Arc<Store<Claim>>,
+    pub claims: Arc<Store<Pvc>>,
     /// The Services of members and of clients.
     pub services: Arc<Store<Service>>,
     /// The PodDisruptionBudgets.
@@ -36,14 +36,14 @@ pub struct Cached {
     /// The pods of members.
     pub pods: Vec<Arc<Pod>>,
     /// The pod that checks whether an image can be pulled.
-    pub pull: Option<Arc<Pod>>,
-    /// The pods that check whether one as the spec asks starts.
+    pub image_check: Option<Arc<Pod>>,
+    /// The pods that check whether a pod of the current spec starts.
     pub trials: Vec<Arc<Pod>>,
-    /// Foreign pods that bear all labels by which the Services select members.
+    /// Foreign pods with all labels by which the Services select members.
     pub foreign: BTreeSet<Box<str>>,
-    /// The PVCs that bear the cluster's labels.
-    pub claims: Vec<Arc<Claim>>,
-    /// Members whose pods the stores do not hold. A pod that lost its labels is not watched, so a query by name has to tell.
+    /// The PVCs with the cluster's labels.
+    pub claims: Vec<Arc<Pvc>>,
+    /// Members whose pods the stores do not hold. A pod that lost its labels is not watched, so the operator reads it by name.
     pub missing_pods: BTreeSet<String>,
 }
 
@@ -64,22 +64,22 @@ impl Stores {
     pub fn read(&self, cluster: &EtcdCluster) -> Cached {
         let (key, meta) = (&cluster.meta.key, &cluster.meta);
         let owner = Owner { kind: EtcdCluster::KIND.qualified().into(), name: key.name.clone() };
-        let pods = self.pods.owned(&key.namespace, &owner).into_iter().filter_map(Entry::into_object);
+        let pods = self.pods.owned(&key.namespace, &owner).into_iter().filter_map(CacheEntry::into_object);
         let pods: Vec<Arc<Pod>> = pods.collect();
-        let foreign = unlabeled::foreign(cluster, &pods);
+        let foreign = unlabeled::foreign_selected(cluster, &pods);
         let mut pods: Vec<_> = pods.into_iter().filter(|pod| pod.meta.controlled_by(&meta.uid)).collect();
-        let pull = pull::take(cluster, &mut pods);
+        let image_check = image_check::take(cluster, &mut pods);
         let trials = placement::take(cluster, &mut pods);
-        let claims = self.claims.owned(&key.namespace, &owner).into_iter().filter_map(Entry::into_object);
-        let claims: Vec<Arc<Claim>> = claims.collect();
+        let claims = self.claims.owned(&key.namespace, &owner).into_iter().filter_map(CacheEntry::into_object);
+        let claims: Vec<Arc<Pvc>> = claims.collect();
         let of_pods = pods.iter().map(|pod| &**pod);
         Cached {
             peers: self.services.child(key, meta),
             clients: self.services.child(&key.sibling(&objects::client_service(cluster)), meta),
             budget: self.budgets.child(key, meta),
-            missing_pods: unlabeled::unseen(cluster, of_pods, claims.iter().map(|claim| &**claim)),
+            missing_pods: unlabeled::missing_pods(cluster, of_pods, claims.iter().map(|claim| &**claim)),
             pods,
-            pull,
+            image_check,
             trials,
             foreign,
             claims,

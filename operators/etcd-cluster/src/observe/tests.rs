@@ -5,13 +5,14 @@ use std::future::ready;
 
 use futures::FutureExt as _;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use runtime::cache::{Cache, Entry};
+use runtime::cache::{Cache, CacheEntry};
 use runtime::plan::{ChildState, Key};
 use runtime::projections::{DisruptionBudget, Service};
 use serde_json::json;
 
 use super::*;
 
+mod by_name;
 mod fixed;
 
 use fixed::Fixed;
@@ -52,7 +53,7 @@ fn stores() -> Stores {
 }
 
 fn put<V: Projection>(store: &runtime::cache::Store<V>, object: &Value) {
-    store.apply(Entry::decode(&object.to_string()).unwrap());
+    store.apply(CacheEntry::decode(&object.to_string()).unwrap());
 }
 
 fn observed(stores: &Stores, queries: &mut Fixed, cluster: &Arc<EtcdCluster>) -> Observed {
@@ -103,12 +104,12 @@ fn pods_of_another_owner_are_foreign_and_those_of_checks_are_no_members() {
     }
     let seen = observed(&all, &mut Fixed::new(), &cluster(&json!({}), &json!({})));
     assert_eq!(names_of(&seen.pods, |pod| &pod.meta.key.name), [first()]);
-    assert_eq!(seen.foreign.iter().map(|name| &**name).collect::<Vec<_>>(), ["c-selected"]);
-    assert!(seen.pull.is_some() && seen.trials.len() == 2, "{seen:?}");
+    assert_eq!(seen.foreign_selected.iter().map(|name| &**name).collect::<Vec<_>>(), ["c-selected"]);
+    assert!(seen.image_check.is_some() && seen.trials.len() == 2, "{seen:?}");
 }
 
 #[test]
-fn a_terminating_child_is_not_there_to_stay() {
+fn a_terminating_child_does_not_count() {
     let all = stores();
     for name in ["c", "c-client"] {
         let mut service = object("n", name, "u");
@@ -127,9 +128,9 @@ fn a_terminating_child_is_not_there_to_stay() {
     assert!(queries.contains(&"users".to_owned()), "another pod is about to be created: {queries:?}");
 }
 
-/// The address of a pod that has ended for good may be another pod's by now.
+/// The address of a pod that has ended may belong to another pod.
 #[test]
-fn only_pods_that_are_there_to_stay_are_queried() {
+fn only_running_pods_are_queried() {
     let pod = |phase: &str, deleted: Value| {
         let mut pod = object("n", phase, "u");
         pod["metadata"]["deletionTimestamp"] = deleted;
@@ -142,72 +143,7 @@ fn only_pods_that_are_there_to_stay_are_queried() {
     assert!(endpoints(&[pod("Running", json!("2026-01-01T00:00:00Z"))]).is_empty());
 }
 
-#[test]
-fn a_members_pod_and_claim_that_no_watch_delivers_are_read_by_name() {
-    let status = json!({ "clusterID": "1", "storage": { "durable": true } });
-    let cluster = cluster(&json!({}), &status);
-    let all = stores();
-    put(&all.pods, &object("n", &first(), "u"));
-    let mut queries = Fixed::new();
-    let seen = observed(&all, &mut queries, &cluster);
-    assert!(seen.found.gone.contains(&*first()) && seen.claims.is_empty(), "{seen:?}");
-    queries.unanswered = true;
-    let seen = observed(&all, &mut queries, &cluster);
-    assert!(seen.found.gone.is_empty(), "unknown is not absent: {seen:?}");
-    queries.unanswered = false;
-    queries.live.insert(("PersistentVolumeClaim", first()), object("n", &first(), "u"));
-    let seen = observed(&all, &mut queries, &cluster);
-    assert_eq!(names_of(&seen.claims, |claim| &claim.meta.key.name), [first()]);
-    queries.live.insert(
-        ("PersistentVolumeClaim", first()),
-        json!({ "metadata": { "namespace": "n", "name": first(),
-        "uid": "x", "labels": { "multi-operator.example.com/owner-uid": "another",
-        "multi-operator.example.com/cluster-id": "2" } }, "spec": {} }),
-    );
-    let seen = observed(&all, &mut queries, &cluster);
-    assert!(seen.found.taken.contains(&*first()) && seen.claims.is_empty(), "{seen:?}");
-}
-
-/// As where status is lost: nothing but etcd's answer names the member.
-#[test]
-fn the_claim_of_a_member_that_etcd_alone_lists_is_read_by_name() {
-    let second = "c-bbbbbbbbbb";
-    let status = json!({ "clusterID": "1", "storage": { "durable": true } });
-    let etcd = || {
-        let members = vec![plan::Member { name: second.to_owned(), ..plan::Member::default() }];
-        RefCell::new(vec![Etcd { members: Ok(members), ..Etcd::default() }])
-    };
-    let mut queries = Fixed { etcd: etcd(), ..Fixed::new() };
-    queries.live.insert(("PersistentVolumeClaim", second.to_owned()), object("n", second, "u"));
-    let seen = observed(&stores(), &mut queries, &cluster(&json!({}), &status));
-    assert_eq!(names_of(&seen.claims, |claim| &claim.meta.key.name), [second]);
-    let mut queries = Fixed { etcd: etcd(), ..Fixed::new() };
-    let seen = observed(&stores(), &mut queries, &cluster(&json!({}), &status));
-    assert!(seen.found.gone.contains(second), "{seen:?}");
-}
-
-#[test]
-fn a_foreign_pod_under_a_members_name_is_not_the_members() {
-    let cluster = cluster(&json!({}), &json!({}));
-    let mut queries = Fixed::new();
-    queries.live.insert(("Pod", first()), object("n", &first(), "u"));
-    let seen = observed(&stores(), &mut queries, &cluster);
-    assert_eq!((names_of(&seen.pods, |pod| &pod.meta.key.name), seen.taken.len()), (vec![first()], 0));
-    let earlier = object("n", &first(), "another");
-    queries.live.insert(("Pod", first()), earlier.clone());
-    let seen = observed(&stores(), &mut queries, &cluster);
-    assert!(seen.pods.is_empty() && seen.taken.is_empty() && seen.leaving.contains(&*first()), "{seen:?}");
-    let mut stranger = earlier;
-    stranger["metadata"]["ownerReferences"] = json!([]);
-    queries.live.insert(("Pod", first()), stranger.clone());
-    let seen = observed(&stores(), &mut queries, &cluster);
-    assert!(seen.pods.is_empty() && seen.leaving.is_empty() && seen.taken.contains(&*first()), "{seen:?}");
-    stranger["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
-    queries.live.insert(("Pod", first()), stranger);
-    let seen = observed(&stores(), &mut queries, &cluster);
-    assert!(seen.pods.is_empty() && seen.taken.is_empty() && seen.leaving.contains(&*first()), "{seen:?}");
-}
-
+/// After status is lost, only etcd names the member.
 #[test]
 fn foreign_pods_are_listed_only_before_the_first_member() {
     let mut queries = Fixed::new();
@@ -218,16 +154,16 @@ fn foreign_pods_are_listed_only_before_the_first_member() {
     let earlier = metadata("c-earlier", "another");
     queries.pods = Some(vec![metadata(&first(), "u"), archived, earlier]);
     let seen = observed(&stores(), &mut queries, &cluster(&json!({}), &json!({})));
-    let foreign = seen.strangers.expect("listed");
-    let foreign: Vec<_> = foreign.iter().map(|pod| (&*pod.name, pod.leaving)).collect();
+    let foreign = seen.foreign_pods.expect("listed");
+    let foreign: Vec<_> = foreign.iter().map(|pod| (&*pod.name, pod.terminating)).collect();
     assert_eq!(foreign, [("c-0000", false), ("c-earlier", true)]);
     queries.pods = None;
     let seen = observed(&stores(), &mut queries, &cluster(&json!({}), &json!({})));
-    assert!(seen.strangers.is_none(), "unknown is not none");
+    assert!(seen.foreign_pods.is_none(), "unknown is not none");
     let all = stores();
     put(&all.pods, &object("n", &first(), "u"));
     queries.queries.take();
-    assert!(observed(&all, &mut queries, &cluster(&json!({}), &json!({}))).strangers.is_none());
+    assert!(observed(&all, &mut queries, &cluster(&json!({}), &json!({}))).foreign_pods.is_none());
     assert!(!queries.queries.borrow().contains(&"labeled pods".to_owned()));
 }
 
@@ -257,7 +193,7 @@ fn live_systems_are_queried_only_while_a_step_depends_on_them() {
 #[test]
 fn a_cluster_that_had_quorum_is_queried_again_while_its_members_elect_a_leader() {
     let electing = || {
-        let endpoints = BTreeMap::from([(first().into(), Ok(plan::Endpoint::default()))]);
+        let endpoints = BTreeMap::from([(first().into(), Ok(plan::EndpointStatus::default()))]);
         Etcd { endpoints, members: Err("no leader".to_owned()), ..Etcd::default() }
     };
     let elected = || Etcd { members: Ok(Vec::new()), ..electing() };
@@ -277,28 +213,28 @@ fn a_cluster_that_had_quorum_is_queried_again_while_its_members_elect_a_leader()
 }
 
 #[test]
-fn a_quota_that_the_next_pod_exceeds_even_without_the_present_one_refuses_it() {
-    let said = |message: &str, present: Option<Value>| {
+fn a_quota_that_the_next_pod_exceeds_even_without_the_current_one_rejects_it() {
+    let rejected = |message: &str, current: Option<Value>| {
         let mut queries = Fixed { dry_run: DryRun::Rejected(message.to_owned()), ..Fixed::new() };
-        queries.unanswered = present.is_none();
-        queries.live.extend(present.map(|pod| (("Pod", "c-aaaaaaaaaa".to_owned()), pod)));
+        queries.unanswered = current.is_none();
+        queries.live.extend(current.map(|pod| (("Pod", "c-aaaaaaaaaa".to_owned()), pod)));
         let trial = Create::new(Pod::KIND, Key::new("n", "c-probe"), &json!({ "metadata": {} }));
-        refused(&queries, &trial, Some("c-aaaaaaaaaa")).now_or_never().expect("fixed answers")
+        rejection(&queries, &trial, Some("c-aaaaaaaaaa")).now_or_never().expect("fixed answers")
     };
-    let present = || {
+    let current = || {
         let resources = json!({ "requests": { "cpu": "500m" } });
         Some(json!({ "spec": { "containers": [{ "resources": resources }] } }))
     };
     let full = |requested| format!("exceeded quota: q, requested: cpu={requested}, used: cpu=500m, limited: cpu=1");
-    assert_eq!(said(&full("1"), present()), None, "the present one makes room");
-    assert_eq!(said(&full("2"), present()), Some(full("2")));
-    assert_eq!(said(&full("1"), None), Some(full("1")), "it cannot be read");
-    assert_eq!(said("violates PodSecurity", present()).as_deref(), Some("violates PodSecurity"));
+    assert_eq!(rejected(&full("1"), current()), None, "the current pod's share becomes free");
+    assert_eq!(rejected(&full("2"), current()), Some(full("2")));
+    assert_eq!(rejected(&full("1"), None), Some(full("1")), "it cannot be read");
+    assert_eq!(rejected("violates PodSecurity", current()).as_deref(), Some("violates PodSecurity"));
 }
 
-/// Each new cluster's token is such a name, too.
+/// The token of a new cluster is such a name, too.
 #[tokio::test]
-async fn a_fresh_name_is_another_each_time() {
+async fn new_names_differ() {
     let live = live::LiveSystems::new(kube::Client::new(
         tower::service_fn(|_: http::Request<kube::client::Body>| {
             ready(Ok::<_, std::convert::Infallible>(http::Response::new(kube::client::Body::empty())))
@@ -309,5 +245,5 @@ async fn a_fresh_name_is_another_each_time() {
     let queries = live.queries(&key);
     let names: BTreeSet<_> = (0..100).map(|_| names::of(&cluster, queries.random())).collect();
     assert_eq!(names.len(), 100);
-    assert!(names.iter().all(|name| names::is_ours(&cluster, name)), "{names:?}");
+    assert!(names.iter().all(|name| names::is_generated(&cluster, name)), "{names:?}");
 }

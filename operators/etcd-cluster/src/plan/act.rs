@@ -1,66 +1,67 @@
-//! Pure: what may be done to an etcd cluster, and a plan that does so. Pure data.
+//! Pure: the changes that the operator can make to an etcd cluster, and the plan that includes them. Pure data.
 
 use api::etcd_cluster::EtcdClusterStatus;
-use runtime::plan::{Key, Kind, Plan};
+use runtime::plan::{Key, Plan, ResourceKind};
 
 /// A plan for an EtcdCluster.
 pub type EtcdPlan = Plan<EtcdClusterStatus, EtcdAct>;
 
-/// What may be done to an etcd cluster, through any of the members at `via`.
+/// A change of an etcd cluster, through any of the members at `endpoints`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EtcdAct {
     /// Addresses of members that have quorum.
-    pub via: Vec<Box<str>>,
-    /// What to do.
-    pub change: Change,
+    pub endpoints: Vec<Box<str>>,
+    /// The change.
+    pub change: EtcdChange,
 }
 
-/// A change of membership or leadership.
+/// A change of membership, leadership or data.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Change {
-    /// List a member that is about to start.
+pub enum EtcdChange {
+    /// Add a member that is about to start.
     Add {
         /// Where other members will reach it.
         peer_url: String,
-        /// Whether it shall not vote until it has caught up.
+        /// Whether it joins as a learner, which does not vote until it has caught up.
         learner: bool,
     },
-    /// Let a learner vote.
+    /// Promote a learner to a voter.
     Promote {
         /// The learner.
         id: u64,
     },
-    /// Take a member off the list.
+    /// Remove a member.
     Remove {
         /// The member.
         id: u64,
-        /// What, by a live look, must not be there to stay: what is taken for gone must be gone.
-        absent: Vec<(Kind, Key)>,
-        /// Pods of other voters that, by a live look, must be there to stay: what is counted upon must be there.
+        /// Objects that must not exist, which a live read confirms first: the plan relies on their absence.
+        absent: Vec<(ResourceKind, Key)>,
+        /// Pods of other voters that must exist and not be terminating, which a live read confirms first: the plan relies on
+        /// them.
         staying: Vec<Key>,
     },
-    /// Write a key, and delete it. `via` must be the one member concerned.
+    /// Write a key, and delete it. `endpoints` must have the address of the member concerned alone.
     ///
-    /// Up to 3.4 a member notes how much of its log its database holds only when keys are written. One that starts as
-    /// 3.5.26 or later, on a log with changes of membership that its database has not noted, takes the members that the
-    /// log tells of later for removed ones while it reads on; 3.5 gets over that, and 3.6 then refuses them
+    /// Up to 3.4 a member records how much of its log its database holds only when keys are written. A member that then starts as
+    /// 3.5.26 or later, on a log with membership changes that its database does not have, takes the members that later entries of
+    /// the log add for removed ones while it reads on. 3.5 recovers from that, and 3.6 then rejects them
     /// (`CleanupZombieMembersIfNeeded` in etcd's `server/etcdserver`, seen with 3.5.35).
     Touch,
-    /// Have the log grow by so many entries that change nothing. `via` must be the one member concerned.
+    /// Append entries to the log that change nothing. `endpoints` must have the address of the member concerned alone.
     ///
-    /// etcd 3.7 reads every entry of the log behind its last snapshot as one of API v3, and panics on those that 3.5 and
-    /// earlier wrote otherwise (seen with a cluster made as 3.5.35, brought to 3.6.16, then to 3.7.3). A member takes a
-    /// snapshot once `--snapshot-count` entries have come, and nothing else that is open to clients makes it do so.
+    /// etcd 3.7 reads every log entry after its last snapshot as one of API v3, and panics on the others that 3.5 and earlier
+    /// wrote (seen with a cluster that was created as 3.5.35, upgraded to 3.6.16, then to 3.7.3). A member takes a snapshot after
+    /// `--snapshot-count` entries, and no other request of a client makes it do so.
     Fill {
         /// How many.
         entries: u64,
     },
-    /// Take back an alarm for want of room.
+    /// Disarm a NOSPACE alarm.
     Disarm {
         /// The member that raised it.
         id: u64,
     },
-    /// Hand leadership over. `via` must be the leader alone.
+    /// Transfer leadership. `endpoints` must have the address of the leader alone.
     MoveLeader {
         /// The next leader.
         to: u64,

@@ -1,5 +1,5 @@
-//! Pure: what is done before an EtcdCluster goes: its claims are released, for nobody does that later. Those that are being
-//! deleted, though their data is to be retained, are not: their members are replaced first by others, on volumes that stay.
+//! Pure: plans for an EtcdCluster that is being deleted. The operator releases its PVCs, which no controller would do later. If
+//! their data is to be retained and they are terminating, the operator first replaces their members by others on new volumes.
 
 use std::time::Duration;
 
@@ -11,51 +11,51 @@ use jiff::{SignedDuration, Timestamp};
 use runtime::cache::Projection as _;
 use runtime::namespaces::Termination;
 use runtime::plan::{Apply, ChildState, Delete, Effect, EventDraft, Plan, Requeue};
-use runtime::projections::Claim;
+use runtime::projections::Pvc;
 use runtime::status::conditions::condition;
 
-use super::pause::LATER;
-use super::{EtcdAct, EtcdPlan, Observed, claim_copies, clock, hold, living, names, objects};
+use super::requeue::RETRY;
+use super::{EtcdAct, EtcdPlan, Observed, claim_copies, clock, hold, names, objects, upkeep};
 use crate::EtcdCluster;
 
-/// How long claims are kept after the object has been deleted: whoever deletes both by one command deletes the object first,
-/// and claims that were released by then would go, retained or not.
-const GRACE: SignedDuration = SignedDuration::from_secs(10);
-/// The finalizer of a deletion in the foreground, which takes pods away before the object.
+/// How long PVCs keep their finalizers after the object was deleted. A user who deletes both with one command deletes the object
+/// first, and PVCs that were released by then would be deleted, retained or not.
+const RELEASE_AFTER: SignedDuration = SignedDuration::from_secs(10);
+/// The finalizer of a foreground deletion, in which pods are deleted before the object.
 const FOREGROUND: &str = "foregroundDeletion";
-/// That of a deletion which is to leave all that the object owns (`--cascade=orphan`). Garbage collection takes it off once it has taken
-/// the owner references off.
+/// The finalizer of a deletion that orphans what the object owns (`--cascade=orphan`). Garbage collection removes it after the
+/// owner references.
 const ORPHAN: &str = "orphan";
 
-/// Decides.
+/// The plan for a cluster that is being deleted.
 pub(super) fn plan(observed: &Observed, now: Timestamp) -> EtcdPlan {
     let cluster = &*observed.cluster;
-    if !cluster.meta.is_held_by(ETCD_VOLUMES) {
+    if !cluster.meta.has_finalizer(ETCD_VOLUMES) {
         return Plan::nothing();
     }
     if observed.termination.is_some()
         || objects::policy(cluster) == OnDelete::Delete
         || !hold::anything_to_keep(observed)
     {
-        return go(observed);
+        return release(observed);
     }
-    let dying =
-        hold::own(observed).filter(|claim| claim.meta.deleting && !claim_copies::is_unused_copy(observed, claim));
-    let dying: Vec<&str> = dying.map(|claim| &*claim.meta.key.name).collect();
-    if !dying.is_empty() {
-        return save(observed, &dying, now);
+    let terminating = hold::held_claims(observed)
+        .filter(|claim| claim.meta.deleting && !claim_copies::is_unused_copy(observed, claim));
+    let terminating: Vec<&str> = terminating.map(|claim| &*claim.meta.key.name).collect();
+    if !terminating.is_empty() {
+        return replace_members(observed, &terminating, now);
     }
     match since(&cluster.status) {
-        Some(since) if clock::lasted(since, now) >= GRACE => go(observed),
+        Some(since) if clock::elapsed(since, now) >= RELEASE_AFTER => release(observed),
         since => {
-            let left = since.map_or(GRACE, |since| GRACE - now.duration_since(since));
+            let left = since.map_or(RELEASE_AFTER, |since| RELEASE_AFTER - now.duration_since(since));
             let message = format!(
-                "releasing the claims of the members {} s after the deletion, lest they are being deleted as well: \
-                 spec.storage.onDelete is Retain",
-                GRACE.as_secs()
+                "releasing the PVCs of the members {} s after the deletion: spec.storage.onDelete is Retain, and until then \
+                 the operator protects PVCs that are deleted as well",
+                RELEASE_AFTER.as_secs()
             );
-            let next = Duration::try_from(left).unwrap_or(LATER);
-            told(
+            let next = Duration::try_from(left).unwrap_or(RETRY);
+            with_condition(
                 observed,
                 Plan { next: Requeue::After(next), ..Plan::nothing() },
                 EtcdClusterReason::WaitingForClaims,
@@ -66,67 +66,69 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> EtcdPlan {
     }
 }
 
-/// All is released. What an owner reference does not take along, though it is to be deleted, is deleted here.
-fn go(observed: &Observed) -> EtcdPlan {
+/// Releases all PVCs, and deletes those that are to be deleted and have no owner reference.
+fn release(observed: &Observed) -> EtcdPlan {
     let cluster = &*observed.cluster;
     let deleted =
         objects::policy(cluster) == OnDelete::Delete && observed.termination.is_none() && !is_orphaning(observed);
-    let left = |claim: &&Claim| {
+    let unowned = |claim: &&Pvc| {
         deleted
             && !claim.meta.deleting
             && claim.meta.controller.is_none()
             && !claim_copies::has_copied_labels(cluster, claim)
     };
-    let delete = |claim| Effect::Delete(Delete::of(Claim::KIND, claim));
-    // Until then they are the cluster's by an owner reference, where they were made for another policy and nothing has changed them
-    // since: while it is paused, or its members are without pods.
-    let stay = observed.termination != Some(Termination::Namespace);
-    let kept = hold::made_for(observed).filter(|claim| stay && objects::is_owned_in_vain(cluster, claim));
-    let mut effects: Vec<Effect<EtcdAct>> = kept.map(|claim| Effect::Apply(objects::adopted(cluster, claim))).collect();
-    effects.extend(hold::own(observed).chain(hold::earlier(observed)).filter_map(hold::release));
-    effects.extend(hold::own(observed).filter(left).map(|claim| delete(&claim.meta)));
+    let delete = |claim| Effect::Delete(Delete::of(Pvc::KIND, claim));
+    // PVCs that were created with another policy may still have the owner reference: the operator does not change them while the
+    // cluster is paused, or its members have no pods.
+    let stays = observed.termination != Some(Termination::Namespace);
+    let disowned = hold::own_claims(observed).filter(|claim| stays && objects::has_unwanted_owner(cluster, claim));
+    let mut effects: Vec<Effect<EtcdAct>> =
+        disowned.map(|claim| Effect::Apply(objects::adopted(cluster, claim))).collect();
+    effects.extend(hold::held_claims(observed).chain(hold::held_claims_of_earlier(observed)).filter_map(hold::release));
+    effects.extend(hold::held_claims(observed).filter(unowned).map(|claim| delete(&claim.meta)));
     effects.push(Effect::Apply(Apply::finalizers(EtcdCluster::KIND, &cluster.meta, &[])));
-    Plan { effects, next: Requeue::After(LATER), ..Plan::nothing() }
+    Plan { effects, next: Requeue::After(RETRY), ..Plan::nothing() }
 }
 
-/// Whether claims without an owner have lost it because all that the cluster owned is to stay. Where garbage collection has been
-/// quicker than we are, what else has lost its owner tells: members' pods, or that nothing is owned any more of what goes after the
-/// object in a deletion in the background.
+/// Whether PVCs lost their owner references because the deletion orphans what the cluster owned. Garbage collection may already
+/// have removed its finalizer. Then other objects without owner references show it: members' pods, or the other children, which a
+/// background deletion deletes only after the object.
 fn is_orphaning(observed: &Observed) -> bool {
     let cluster = &*observed.cluster;
-    let foreign = || observed.foreign.iter().any(|pod| names::is_ours(cluster, pod));
+    let foreign = || observed.foreign_selected.iter().any(|pod| names::is_generated(cluster, pod));
     let owns_none = || {
         let absent = matches!((&observed.peers, &observed.clients), (ChildState::Absent, ChildState::Absent));
-        absent && matches!(observed.budget, ChildState::Absent) && !cluster.meta.is_held_by(FOREGROUND)
+        absent && matches!(observed.budget, ChildState::Absent) && !cluster.meta.has_finalizer(FOREGROUND)
     };
-    cluster.meta.is_held_by(ORPHAN) || foreign() || cluster.status.cluster_id.is_some() && owns_none()
+    cluster.meta.has_finalizer(ORPHAN) || foreign() || cluster.status.cluster_id.is_some() && owns_none()
 }
 
-/// As long as there are claims that would take data along, the cluster goes on, and replaces the members that they are of.
-fn save(observed: &Observed, dying: &[&str], now: Timestamp) -> EtcdPlan {
+/// Continues the cluster while PVCs with data are terminating, to replace their members.
+fn replace_members(observed: &Observed, terminating: &[&str], now: Timestamp) -> EtcdPlan {
     let cluster = &*observed.cluster;
-    let claims = dying.join(", ");
+    let claims = terminating.join(", ");
     let way_out = "to give the data up, set spec.storage.onDelete to Delete";
-    if cluster.meta.is_held_by(FOREGROUND) {
+    if cluster.meta.has_finalizer(FOREGROUND) {
         let message = format!(
-            "the claims {claims} are being deleted, spec.storage.onDelete is Retain, and the members that could be replaced \
-             are gone: deletion in the foreground took their pods; the finalizer {} keeps the volumes; {way_out}, after \
-             having set the reclaim policy of their PersistentVolumes to Retain if they are to be kept",
+            "the PVCs {claims} are terminating, spec.storage.onDelete is Retain, and their members cannot be replaced, since the \
+             foreground deletion has deleted their pods: the finalizer {} keeps the volumes; {way_out}; to keep it, first set \
+             the reclaim policy of the PersistentVolumes to Retain",
             api::UNSAVED_DATA
         );
-        let waits = Plan { next: Requeue::After(LATER), ..Plan::nothing() };
-        return told(observed, waits, EtcdClusterReason::DeletionBlocked, message, now);
+        let waits = Plan { next: Requeue::After(RETRY), ..Plan::nothing() };
+        return with_condition(observed, waits, EtcdClusterReason::DeletionBlocked, message, now);
     }
-    let plan = living::plan(observed, now);
+    let plan = upkeep::plan(observed, now);
     let contract = &plan.status.as_ref().unwrap_or(&cluster.status).contract;
     let ready = contract.condition(READY).map_or("", |ready| ready.message.as_str());
     let stuck = contract.is_true(STALLED) || cluster.spec.paused;
     let reason = if stuck { EtcdClusterReason::DeletionBlocked } else { EtcdClusterReason::SavingVolumes };
     let message = format!(
-        "the claims {claims} are being deleted as well, and spec.storage.onDelete is Retain, so their members are to be \
-         replaced by others on volumes that stay before the cluster goes; {way_out}; {ready}"
+        "the PVCs {claims} are terminating as well, and spec.storage.onDelete is Retain, so the operator replaces their \
+         members by \
+         others on new volumes before it releases the cluster; {way_out}; {ready}"
     );
-    told(observed, plan, reason, message, now)
+    with_condition(observed, plan, reason, message, now)
 }
 
 /// When the deletion was first seen.
@@ -134,17 +136,23 @@ fn since(status: &EtcdClusterStatus) -> Option<Timestamp> {
     status.contract.condition(TERMINATING).map(|condition| condition.last_transition_time)
 }
 
-/// The same plan, which also reports what the deletion waits for.
-fn told(observed: &Observed, plan: EtcdPlan, reason: EtcdClusterReason, message: String, now: Timestamp) -> EtcdPlan {
+/// The same plan, with the condition that reports what the deletion waits for.
+fn with_condition(
+    observed: &Observed,
+    plan: EtcdPlan,
+    reason: EtcdClusterReason,
+    message: String,
+    now: Timestamp,
+) -> EtcdPlan {
     let before = &observed.cluster.status;
     let mut status = plan.status.unwrap_or_else(|| before.clone());
     let conditions = &mut status.contract.conditions;
     conditions.retain(|condition| condition.type_ != TERMINATING);
     conditions.push(condition(TERMINATING, ConditionStatus::True, reason, message.clone(), now));
     let is_news = |was: &Condition| was.reason != reason;
-    let mut events = plan.events;
+    let mut events = plan.events_after_status;
     if reason != EtcdClusterReason::WaitingForClaims && before.contract.condition(TERMINATING).is_none_or(is_news) {
         events.push(EventDraft { warning: true, reason: reason.into(), message });
     }
-    Plan { events, status: Some(status), ..plan }
+    Plan { events_after_status: events, status: Some(status), ..plan }
 }

@@ -1,4 +1,4 @@
-//! Pure: how a condition explains itself.
+//! Pure: the explanation of a condition.
 
 use api::etcd_cluster::EtcdClusterReason;
 

@@ -1,163 +1,171 @@
-//! Pure: which one step to take next.
+//! Pure: decides the next step.
 //!
-//! In this order: carry through removals that were begun; of more members than are wanted, remove one that does not work;
-//! heal; let a learner vote; let etcd take writes again that has room again; grow or shrink; roll; have another member lead,
-//! if a person asks for it. One change of membership at a time, and none by which the cluster would lose quorum, or come
-//! closer to losing it.
+//! In this order: finish removals that are in flight; remove a failing member if there are too many; repair; promote a learner;
+//! disarm NOSPACE once there is space; scale; roll out changes; transfer leadership on request. There is one change of membership
+//! at a time, and none that costs quorum or lowers the number of failures that the cluster tolerates.
 
 use api::ReconcileReason;
 use api::etcd_cluster::EtcdClusterReason;
 
+use super::desired::Desired;
+use super::member_set::{MemberSet, MemberView};
 use super::objects::RETIRING;
-use super::roster::{Node, Roster};
-use super::wish::Wish;
-use super::{Observed, hold, placement, pull, space};
+use super::{Observed, hold, image_check, placement, space};
 
-mod adopting;
-mod again;
-mod beginning;
-mod corrupt;
-mod failed;
-mod healing;
-mod leading;
+mod bootstrap;
+mod corruption;
+mod failed_pods;
+mod failure;
+mod leader_transfer;
 pub(super) mod outdated;
+mod recreation;
 mod repair;
-mod replacing;
-mod resizing;
-mod rolling;
-mod spare;
+mod replacement;
+mod restart;
+mod rolling_update;
+mod scaling;
 mod step;
-mod troubles;
-pub(super) mod unreached;
+mod surge;
+pub(super) mod unreachable;
+mod volume_adoption;
 mod without_quorum;
 
-pub(super) use healing::is_late;
-pub(super) use leading::{Led, led, why_not_led};
-pub(super) use rolling::filling_from;
-pub use step::{Step, Wait};
-pub(super) use troubles::waiting_for;
+pub(super) use failure::waiting_message;
+pub(super) use leader_transfer::{LeaderTransfer, leader_transfer_state, why_leader_not_transferred};
+pub(super) use repair::is_catch_up_overdue;
+pub(super) use rolling_update::filling_from;
+pub use step::{EtcdStep, Wait};
 
-use again::again;
-use spare::with_a_spare;
+use restart::restart;
+use surge::with_surge_member;
 
-/// The member that is the next to lose its pod for another one, while all is well: a follower, if there is one.
-pub(super) fn is_about_to_lose_its_pod<'r, 'a>(
+/// The next member to lose its pod for a new one while all members are healthy: a follower, if there is one.
+pub(super) fn next_to_lose_its_pod<'r, 'a>(
     observed: &Observed,
-    roster: &'r Roster<'a>,
-    wish: &Wish,
-) -> Option<&'r Node<'a>> {
-    let well = roster.listed && roster.voters().all(|node| node.is_healthy() && node.ready);
-    let rolls = |node: &Node<'_>| outdated::rolls(observed, node, wish) && outdated::needs_other_pod(node, wish);
-    let goes = |node: &&Node<'_>| rolls(node) || space::can_have_more(observed, roster, node);
-    // Without volumes a new member is the first to get such a pod: once it has one, there is nothing left to ask.
-    let joins = |node: &Node<'_>| node.member.is_none() || node.is_learner();
-    let begun = !wish.durable && roster.nodes.iter().any(joins);
-    let leader = roster.leader().map(|leader| leader.name.as_str());
-    let going = || roster.voters().filter(|node| well && !begun && goes(node));
-    going().find(|node| Some(node.name.as_str()) != leader).or_else(|| going().next())
+    members: &'r MemberSet<'a>,
+    desired: &Desired,
+) -> Option<&'r MemberView<'a>> {
+    let healthy = members.list_known && members.voters().all(|member| member.is_healthy() && member.ready);
+    let rolls = |member: &MemberView<'_>| {
+        outdated::needs_rollout(observed, member, desired) && outdated::needs_new_pod(member, desired)
+    };
+    let loses_pod = |member: &&MemberView<'_>| rolls(member) || space::can_have_more(observed, members, member);
+    // Without volumes a new member gets the new pod first. Once it has one, a dry run is of no use.
+    let joins = |member: &MemberView<'_>| member.listed.is_none() || member.is_learner();
+    let joining = !desired.durable && members.all.iter().any(joins);
+    let leader = members.leader().map(|leader| leader.name.as_str());
+    let candidates = || members.voters().filter(|member| healthy && !joining && loses_pod(member));
+    candidates().find(|member| Some(member.name.as_str()) != leader).or_else(|| candidates().next())
 }
 
-/// Whether the next thing may be the pod of one member more.
-pub(super) fn is_about_to_grow(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> bool {
-    let begun = observed.cluster.status.cluster_id.is_some() && roster.listed;
-    begun && resizing::is_next_to_start(roster, &with_a_spare(observed, roster, wish))
+/// Whether the next step may create the pod of an additional member.
+pub(super) fn is_about_to_grow(observed: &Observed, members: &MemberSet<'_>, desired: &Desired) -> bool {
+    let bootstrapped = observed.cluster.status.cluster_id.is_some() && members.list_known;
+    bootstrapped && scaling::is_next_to_start(members, &with_surge_member(observed, members, desired))
 }
 
 /// The next step.
 #[must_use]
-pub fn next(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: jiff::Timestamp) -> Step {
-    if let Some(step) = adopting::step(observed, roster) {
+pub fn next(observed: &Observed, members: &MemberSet<'_>, desired: &Desired, now: jiff::Timestamp) -> EtcdStep {
+    if let Some(step) = volume_adoption::step(observed, members) {
         return step;
     }
-    if let Some(step) = failed::step(observed, roster, now) {
+    if let Some(step) = failed_pods::step(observed, members, now) {
         return step;
     }
     if observed.cluster.status.cluster_id.is_none() {
-        return beginning::step(observed, roster, wish, now);
+        return bootstrap::step(observed, members, desired, now);
     }
-    if !roster.listed {
-        return without_quorum::step(observed, roster, wish, now);
+    if !members.list_known {
+        return without_quorum::step(observed, members, desired, now);
     }
-    if let Some(copy) = roster.members().find(|node| node.pod.is_some() && healing::is_elsewhere(observed, node)) {
-        return copied(copy);
+    if let Some(copy) = members.listed().find(|member| member.pod.is_some() && repair::is_elsewhere(observed, member)) {
+        return foreign_member(copy);
     }
-    let wish = &with_a_spare(observed, roster, wish);
-    let verified = |step| verified(observed, roster, wish, step);
-    carry_through(observed, roster, wish)
-        .or_else(|| resizing::dead(observed, roster, wish).map(verified))
-        .or_else(|| healing::step(observed, roster, wish, now).map(verified))
-        .or_else(|| resizing::promote(observed, roster, wish, now))
-        .or_else(|| space::disarm(observed, roster))
-        .or_else(|| resizing::step(observed, roster, wish))
-        .or_else(|| pull::clear(observed, roster, wish))
-        .or_else(|| placement::clear(observed, roster, wish))
-        .or_else(|| rolling::step(observed, roster, wish, now))
-        .or_else(|| leading::step(observed, roster))
-        .or_else(|| held(observed, roster, wish))
-        .unwrap_or(Step::Rest)
+    let desired = &with_surge_member(observed, members, desired);
+    let verified = |step| verified(observed, members, desired, step);
+    finish_in_flight(observed, members, desired)
+        .or_else(|| scaling::remove_failing(observed, members, desired).map(verified))
+        .or_else(|| repair::step(observed, members, desired, now).map(verified))
+        .or_else(|| scaling::promote(observed, members, desired, now))
+        .or_else(|| space::disarm(observed, members))
+        .or_else(|| scaling::step(observed, members, desired))
+        .or_else(|| image_check::clear(observed, members, desired))
+        .or_else(|| placement::clear(observed, members, desired))
+        .or_else(|| rolling_update::step(observed, members, desired, now))
+        .or_else(|| leader_transfer::step(observed, members))
+        .or_else(|| wait_for_finalizer(observed, members, desired))
+        .unwrap_or(EtcdStep::Rest)
 }
 
-/// Nothing is done to a cluster that is another namespace's, of which only copies run here.
-fn copied(node: &Node<'_>) -> Step {
-    let url = node.member.and_then(|member| member.peer_urls.first()).map_or("", String::as_str);
+/// The operator changes nothing if the cluster is that of another namespace, and only copies of its volumes run here.
+fn foreign_member(member: &MemberView<'_>) -> EtcdStep {
+    let url = member.listed.and_then(|listed| listed.peer_urls.first()).map_or("", String::as_str);
     let message = format!(
-        "{} runs on a copy of a volume of another cluster's, whose member it is at {url}, and counts in its quorum: delete \
-         this EtcdCluster at once, and restore a snapshot of that cluster (etcdctl snapshot save) into a new one",
-        node.name
+        "{} runs on a copy of another cluster's volume, and counts in the quorum of that cluster as its member at {url}; \
+         delete this EtcdCluster at once, and restore a snapshot of that cluster (etcdctl snapshot save) into a new one",
+        member.name
     );
-    Step::stuck(EtcdClusterReason::ForeignMember, message)
+    EtcdStep::stuck(EtcdClusterReason::ForeignMember, message)
 }
 
-/// What clients write now would go with a claim that nothing keeps yet.
-fn held(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Option<Step> {
-    let node = hold::unheld(observed, roster, wish)?;
-    Some(Step::wait(
+/// Waits for the finalizer of a PVC: without it, a deletion of the PVC would take what clients write.
+fn wait_for_finalizer(observed: &Observed, members: &MemberSet<'_>, desired: &Desired) -> Option<EtcdStep> {
+    let member = hold::unheld(observed, members, desired)?;
+    Some(EtcdStep::wait(
         EtcdClusterReason::MemberStarting,
-        format!("waiting until a finalizer keeps the volume of member {}", node.name),
+        format!("waiting for the finalizer on the PVC of member {}", member.name),
     ))
 }
 
-/// No member is given up because its PVC is deleted before the API server has said that there is none. Others come back
-/// meanwhile.
-fn verified(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: Step) -> Step {
-    let Step::Remove { name, .. } = &step else { return step };
-    let without = |node: &Node<'_>| node.name == *name && node.pod.is_none() && node.claim.is_none();
-    if !wish.durable || observed.found.gone.contains(name.as_str()) || !roster.nodes.iter().any(without) {
+/// Removes a member for its missing PVC only after the API server has confirmed that there is none. Meanwhile the operator
+/// restarts other members.
+fn verified(observed: &Observed, members: &MemberSet<'_>, desired: &Desired, step: EtcdStep) -> EtcdStep {
+    let EtcdStep::Remove { name, .. } = &step else { return step };
+    let without = |member: &MemberView<'_>| member.name == *name && member.pod.is_none() && member.claim.is_none();
+    if !desired.durable || observed.claim_lookups.absent.contains(name.as_str()) || !members.all.iter().any(without) {
         return step;
     }
-    let usable = |node: &Node<'_>| node.claim.is_some_and(|claim| !claim.lost && !claim.meta.deleting);
-    let comes_back = |node: &&Node<'_>| node.pod.is_none() && node.has_started() && usable(node);
-    if let Some(other) = roster.members().find(comes_back) {
-        return again(observed, roster, wish, &other.name);
+    let can_restart =
+        |member: &&MemberView<'_>| member.pod.is_none() && member.has_started() && member.usable_claim().is_some();
+    if let Some(other) = members.listed().find(can_restart) {
+        return restart(observed, members, desired, &other.name);
     }
-    if observed.found.taken.contains(name.as_str()) {
+    if observed.claim_lookups.foreign.contains(name.as_str()) {
         let message = format!(
             "PersistentVolumeClaim {name} exists and does not belong to this EtcdCluster: delete or rename it, and the member \
              of that name is replaced; it is left untouched"
         );
-        return Step::stuck(ReconcileReason::NameTaken, message);
+        return EtcdStep::stuck(ReconcileReason::NameTaken, message);
     }
-    let message = format!("cannot tell whether member {name} has a PVC: it cannot be read now");
-    Step::ask_again(EtcdClusterReason::ClaimUnknown, message)
+    let message = format!("waiting to learn whether member {name} has a PVC: the PVC cannot be read");
+    EtcdStep::poll(EtcdClusterReason::ClaimUnknown, message)
 }
 
-/// What a removal has left to do. One that etcd has yet to make waits while it might take a good copy.
-fn carry_through(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Option<Step> {
-    let grows = roster.members().count() < wish.size;
-    for node in &roster.nodes {
-        let retiring = node.annotation(RETIRING).is_some();
-        match (node.member, node.pod) {
-            (Some(member), Some(_)) if retiring && roster.can_lose(node) && corrupt::may_go(observed, roster, node) => {
-                return Some(Step::Remove { name: node.name.clone(), id: member.id, dead: None });
+/// What is left to do of a removal. If etcd still lists the member, the removal waits while it might take a good copy of the
+/// data.
+fn finish_in_flight(observed: &Observed, members: &MemberSet<'_>, desired: &Desired) -> Option<EtcdStep> {
+    let grows = members.listed().count() < desired.size;
+    for member in &members.all {
+        let retiring = member.annotation(RETIRING).is_some();
+        match (member.listed, member.pod) {
+            (Some(listed), Some(_))
+                if retiring
+                    && members.keeps_quorum_without(member)
+                    && corruption::may_remove(observed, members, member) =>
+            {
+                return Some(EtcdStep::Remove { name: member.name.clone(), id: listed.id, replaced_because: None });
             }
-            (None, Some(_)) if node.is_leaving() => {}
-            // Only who has yet to join is no member and has a pod.
-            (None, Some(_)) if retiring || node.has_run() || !node.joins() => {
-                return Some(Step::DropPod { name: node.name.clone() });
+            (None, Some(_)) if member.is_terminating() => {}
+            // A pod whose member is not listed is only right if the member is about to join.
+            (None, Some(_)) if retiring || member.has_run() || !member.has_joining_pod() => {
+                return Some(EtcdStep::DeletePod { name: member.name.clone() });
             }
-            (None, None) if grows && node.has_unused_claim() => {}
-            (None, None) if node.claim.is_some_and(|claim| !claim.meta.deleting) || hold::is_dying(node) => {
-                return Some(Step::DropClaim { name: node.name.clone() });
+            (None, None) if grows && member.has_unused_claim() => {}
+            (None, None)
+                if member.claim.is_some_and(|claim| !claim.meta.deleting) || hold::is_held_and_terminating(member) =>
+            {
+                return Some(EtcdStep::RemoveClaim { name: member.name.clone() });
             }
             _ => {}
         }

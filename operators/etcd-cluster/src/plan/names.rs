@@ -1,4 +1,4 @@
-//! Pure: how members are called and reached.
+//! Pure: names and addresses of members and of trial pods.
 
 use crate::EtcdCluster;
 
@@ -7,33 +7,33 @@ fn domain(cluster: &EtcdCluster) -> &str {
     cluster.spec.pod.as_ref().map_or("", |pod| pod.cluster_domain.as_str())
 }
 
-/// The name under which cluster DNS knows a member.
+/// The DNS name of a member in the cluster.
 #[must_use]
 pub fn host(cluster: &EtcdCluster, member: &str) -> String {
     let key = &cluster.meta.key;
     format!("{member}.{}.{}.svc{}", key.name, key.namespace, domain(cluster))
 }
 
-/// Where other members reach a member.
+/// The URL at which other members reach a member.
 #[must_use]
 pub fn peer_url(cluster: &EtcdCluster, member: &str) -> String {
     format!("http://{}:2380", host(cluster, member))
 }
 
-/// Where clients reach a member.
+/// The URL at which clients reach a member.
 #[must_use]
 pub fn client_url(cluster: &EtcdCluster, member: &str) -> String {
     format!("http://{}:2379", host(cluster, member))
 }
 
-/// Where any member can be reached by others.
+/// The URL at which other members reach any member.
 #[must_use]
 pub fn peers_url(cluster: &EtcdCluster) -> String {
     let key = &cluster.meta.key;
     format!("http://{}.{}.svc{}:2380", key.name, key.namespace, domain(cluster))
 }
 
-/// A member's name, from where others reach it: its host's first label.
+/// The name of the member with a peer URL: the first label of its host.
 #[must_use]
 pub fn member_of(peer_url: &str) -> Option<&str> {
     labels(peer_url).next().filter(|name| !name.is_empty())
@@ -44,10 +44,10 @@ fn labels(url: &str) -> impl Iterator<Item = &str> {
     url.split_once("://").map_or(url, |(_, rest)| rest).split(['.', ':', '/'])
 }
 
-/// Whether a peer URL is of a cluster of that name in another namespace. A copy of a volume answers to the members that it was
-/// copied from, and tells of them as its own.
+/// Whether a peer URL belongs to a cluster of the same name in another namespace. A member on a copied volume joins the cluster
+/// that the volume was copied from, and lists its members.
 #[must_use]
-pub fn is_elsewhere(cluster: &EtcdCluster, peer_url: &str) -> bool {
+pub fn is_in_other_namespace(cluster: &EtcdCluster, peer_url: &str) -> bool {
     let mut labels = labels(peer_url).skip(1);
     let key = &cluster.meta.key;
     match (labels.next(), labels.next(), labels.next()) {
@@ -56,33 +56,33 @@ pub fn is_elsewhere(cluster: &EtcdCluster, peer_url: &str) -> bool {
     }
 }
 
-/// The name of the pod that finds out whether an image can be pulled; no member's, by its length.
+/// The name of the pod that checks whether an image can be pulled. Names of members have another length.
 #[must_use]
-pub fn pull(cluster: &EtcdCluster) -> String {
+pub fn image_check(cluster: &EtcdCluster) -> String {
     format!("{}-pull", cluster.meta.key.name)
 }
 
-/// The name of the pod that finds out whether a pod as the spec asks starts, beside the present pod, or on another node, where it asks
-/// for all that a member does (`whole`). No member's, by its length.
+/// The name of the pod that checks whether a pod of the current spec starts: next to the present pod, or on another node, where
+/// it requests all resources that a member does (`full`). Names of members have another length.
 #[must_use]
-pub fn trial(cluster: &EtcdCluster, whole: bool) -> String {
-    format!("{}-{}", cluster.meta.key.name, if whole { "placement-whole" } else { "placement" })
+pub fn trial(cluster: &EtcdCluster, full: bool) -> String {
+    format!("{}-{}", cluster.meta.key.name, if full { "placement-whole" } else { "placement" })
 }
 
-/// Whether a member of that name can be one that we made.
+/// Whether the operator generates names like that.
 #[must_use]
-pub fn is_ours(cluster: &EtcdCluster, member: &str) -> bool {
+pub fn is_generated(cluster: &EtcdCluster, member: &str) -> bool {
     let rest = member.strip_prefix(&*cluster.meta.key.name).and_then(|rest| rest.strip_prefix('-'));
     rest.is_some_and(|rest| rest.len() == 10 && rest.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit()))
 }
 
-/// The first member's name. It follows from the cluster, so that to make it twice makes one.
+/// The name of the first member. It follows from the cluster, so that a repeated creation creates only one.
 #[must_use]
 pub fn first(cluster: &EtcdCluster) -> String {
     of(cluster, fingerprint(&cluster.meta.uid))
 }
 
-/// The same where names are `taken` by volumes that were put aside: a member of such a name would start on that volume.
+/// The same, if retired volumes have `taken` names: a member of such a name would start on that volume.
 #[must_use]
 pub fn first_but(cluster: &EtcdCluster, taken: impl Fn(&str) -> bool) -> String {
     let mut name = first(cluster);
@@ -92,7 +92,7 @@ pub fn first_but(cluster: &EtcdCluster, taken: impl Fn(&str) -> bool) -> String 
     name
 }
 
-/// A member's name as the old operator made them: ten letters and digits after the cluster's.
+/// A member's name, as the archived operator generated it: ten letters and digits after the cluster's name.
 #[must_use]
 pub fn of(cluster: &EtcdCluster, random: u64) -> String {
     const SIGNS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
@@ -100,7 +100,7 @@ pub fn of(cluster: &EtcdCluster, random: u64) -> String {
     format!("{}-{}", cluster.meta.key.name, (0..10).map(sign).collect::<String>())
 }
 
-/// FNV-1a, 64 bits: the same for ever, as a hash of Rust's own is not.
+/// FNV-1a, 64 bits, which stays the same in all versions of Rust.
 /// Source: <https://datatracker.ietf.org/doc/html/draft-eastlake-fnv>
 #[must_use]
 pub fn fingerprint(text: &str) -> u64 {

@@ -1,42 +1,42 @@
-//! Pure: the children, as they should be.
+//! Pure: builds the children.
 
 mod annotations;
 mod budget;
 mod claim;
 mod container;
-mod facts;
 mod given;
+mod image_check;
+mod initial_state;
 mod labels;
 mod pod;
 mod ports;
 mod probes;
 mod programs;
-mod pull;
 mod services;
-mod start;
 mod trial;
+mod volume_facts;
 
 pub(super) use annotations::{PLACEMENT, QUOTA, RESTARTS, RETIRING, TEMPLATE, VERSION, VOLUME};
 pub(super) use budget::budget;
-pub use claim::probe_claim;
+pub use claim::default_class_probe;
 pub(super) use claim::{
-    Known, adopted, claim, grown, held, is_larger, is_owned_in_vain, marked_as_retiring, next, policy, proven, retired,
-    volume,
+    ClaimInputs, adopted, claim, grown, has_unwanted_owner, held, is_larger, known_good, marked_as_retiring, next,
+    policy, retired, volume,
 };
-pub(super) use facts::{Facts, has_yet_to_vote, is_retiring};
 pub(super) use given::{quota_follows_volume, variable_of};
-pub(super) use labels::{CLUSTER_ID, NAMESPACE, NEXT, NODE, OWNER_UID, RETIRED, RETIRED_BY, selected};
+pub(super) use image_check::{checks, image_check, trial_labels};
+pub use initial_state::InitialState;
+pub(super) use initial_state::START;
+pub(super) use labels::{CLUSTER_ID, MEMBER_NAME, NAMESPACE, NEXT, OWNER_UID, RETIRED, RETIRED_BY, selected};
 #[cfg(test)]
 pub(super) use labels::{JOINING, MEMBER_ID, MEMBER_VERSION};
-pub use labels::{PROVEN, PROVEN_SPEC, selector};
+pub use labels::{KNOWN_GOOD, KNOWN_GOOD_SPEC, selector};
 pub(super) use pod::{begun, labeled, next_image, placement, pod, pod_labels, retiring};
 pub(super) use ports::CLIENT_PORT;
 pub(crate) use ports::VOLUME_PORT;
-pub(super) use probes::is_asked_for_health;
+pub(super) use probes::has_health_probes;
 pub(super) use programs::{AGENT, AGENT_PATH, ETCD, ETCD_PATH, WAIT};
-pub(super) use pull::{pull, trial_labels, tries};
 pub use services::client_service;
 pub(super) use services::{clients, peers};
-pub(super) use start::START;
-pub use start::Start;
 pub(super) use trial::{MEMBER, trial};
+pub(super) use volume_facts::{VolumeFacts, has_yet_to_vote, is_retiring};

@@ -1,22 +1,22 @@
-//! Pure: what was seen. Pure data, unknowns included.
+//! Pure: the observed state, which includes what is unknown. Pure data.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use runtime::namespaces::Termination;
 use runtime::plan::ChildState;
-use runtime::pod::beside;
-use runtime::projections::{Claim, DisruptionBudget, Pod, Running, Service};
+use runtime::pod::trial_pod;
+use runtime::projections::{DisruptionBudget, Pod, PodDetails, Pvc, Service};
 
-use super::proven::Proven;
+use super::known_good::KnownGoodConfig;
 use crate::EtcdCluster;
 
 pub mod claims;
 mod etcd;
 
-pub use etcd::{Alarm, Endpoint, Etcd, Member};
+pub use etcd::{Alarm, EndpointStatus, Etcd, ListedMember};
 
-/// A cluster and what belongs to it.
+/// A cluster and everything that the plan depends on.
 #[derive(Debug)]
 pub struct Observed {
     /// The object itself.
@@ -29,76 +29,74 @@ pub struct Observed {
     pub budget: ChildState<DisruptionBudget>,
     /// Its pods, by name.
     pub pods: Vec<Arc<Pod>>,
-    /// The pod that finds out whether an image can be pulled.
-    pub pull: Option<Arc<Pod>>,
-    /// Whether the API server would not take that pod. Only asked before it is made.
-    pub pull_refused: bool,
-    /// The pods that find out whether one as the spec asks starts.
+    /// The pod of the image check.
+    pub image_check: Option<Arc<Pod>>,
+    /// Whether the API server rejects that pod. Only known before it is created.
+    pub image_check_rejected: bool,
+    /// The pods of the placement check.
     pub trials: Vec<Arc<Pod>>,
-    /// What is known of the present pod beside which another one is to do so. Only read before that is made.
-    pub beside: Option<Beside>,
-    /// Its claims, by name.
-    pub claims: Vec<Arc<Claim>>,
-    /// What its etcd says, asked just now.
+    /// Whether a trial pod can run next to the present pod. Only known before it is created.
+    pub trial_feasibility: Option<TrialFeasibility>,
+    /// Its PVCs, by name.
+    pub claims: Vec<Arc<Pvc>>,
+    /// What its etcd reports now.
     pub etcd: Etcd,
-    /// Addresses of pods that cluster DNS tells of. Only read while a pod waits to join.
-    pub published: Vec<Box<str>>,
-    /// The version that all members have agreed upon. Only asked while they are to run another minor version.
+    /// Addresses that cluster DNS publishes for the headless Service. Only known while a pod waits to join.
+    pub dns_addresses: Vec<Box<str>>,
+    /// The cluster version. Only known while members are to run another minor version.
     pub cluster_version: Option<String>,
-    /// Members that are being sent a snapshot. Only asked once one has been getting no further for long.
-    pub receiving: BTreeSet<u64>,
-    /// Members' names that foreign pods have. Only looked at where a member's own pod is missing.
-    pub taken: BTreeSet<Box<str>>,
-    /// The same, of foreign pods that are terminating or belong to an earlier cluster of this name.
-    pub leaving: BTreeSet<Box<str>>,
-    /// Foreign pods that bear all labels by which the Services find members.
-    pub foreign: BTreeSet<Box<str>>,
-    /// What was found out about members' claims by reading them by their names.
-    pub found: claims::Found,
-    /// What members have been seen to run with, by name. Only read of those whose pods are gone and whose claims are not retired.
-    pub proven: BTreeMap<Box<str>, Proven>,
-    /// Why the API server would not take a pod as the spec asks. Only asked before a member loses its pod for one, or one more gets a
-    /// claim.
-    pub refused: Option<String>,
-    /// Why options of etcd that the spec gives are refused; the cluster here is without them.
+    /// Members to which the leader is sending a snapshot. Only known if one has made no progress for long.
+    pub receiving_snapshot: BTreeSet<u64>,
+    /// Members' names that foreign pods have. Only known for members without a pod.
+    pub names_taken: BTreeSet<Box<str>>,
+    /// The same for foreign pods that are terminating or belong to an earlier cluster of this name.
+    pub names_terminating: BTreeSet<Box<str>>,
+    /// Foreign pods that have all labels by which the Services select members.
+    pub foreign_selected: BTreeSet<Box<str>>,
+    /// What was found out about members' PVCs by reading them by name.
+    pub claim_lookups: claims::ClaimLookups,
+    /// The last known good configurations of members, by name. Only known for members without a pod whose PVCs are not retired.
+    pub known_good: BTreeMap<Box<str>, KnownGoodConfig>,
+    /// Why the API server rejects a pod of the current spec. Only known before a member loses its pod for one, or a new member
+    /// gets a PVC.
+    pub pod_rejected: Option<String>,
+    /// Why options of etcd in the spec are refused; `cluster` is without them.
     pub options_refused: Option<String>,
-    /// A member's name that nobody has had.
-    pub fresh_name: Arc<str>,
-    /// Whether a claim that names no class would get one, or why that cannot be told. Only asked before storage has been
-    /// decided.
+    /// A name that no member has had.
+    pub new_member_name: Arc<str>,
+    /// Whether a PVC without a class would get one, or why that is not known. Only known before storage is decided.
     pub default_class: Option<Result<bool, String>>,
-    /// Pods that bear the cluster's labels and are not its own. Only looked at before the first member is made; none if
-    /// that cannot be told.
-    pub strangers: Option<Vec<Stranger>>,
-    /// What is being deleted together with the cluster, if anything. Only read once the cluster is being deleted.
+    /// Foreign pods with the cluster's labels. Only known before the first member is created; none if pods cannot be listed.
+    pub foreign_pods: Option<Vec<ForeignPod>>,
+    /// What is being deleted together with the cluster, if anything. Only known once the cluster is being deleted.
     pub termination: Option<Termination>,
-    /// Whether the namespace dictates which users pods run as (OpenShift). Only read before pods are made.
+    /// Whether the namespace assigns the users that pods run as (OpenShift). Only known before pods are created.
     pub namespace_assigns_uids: bool,
     /// The image of the agent, which is the manager's own.
     pub agent_image: Arc<str>,
 }
 
-/// What is known of the present pod of the member that comes next, and of the API server's answer.
+/// Whether a trial pod can run next to the present pod of a member.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Beside {
-    /// Another one can be made beside it.
-    Possible(Box<beside::Present>),
-    /// None can: the API server would not take it, or the present pod may keep it from its node.
+pub enum TrialFeasibility {
+    /// It can: what it needs to know of the present pod.
+    Possible(Box<trial_pod::PresentPod>),
+    /// It cannot: the API server rejects it, or the present pod repels it from its node.
     Impossible,
 }
 
-/// A pod that bears the labels of a cluster that it is not of.
+/// A pod with the labels of a cluster that does not own it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stranger {
+pub struct ForeignPod {
     /// Its name.
     pub name: Box<str>,
-    /// Whether it goes by itself: it is being deleted, or belonged to an earlier cluster of that name.
-    pub leaving: bool,
+    /// Whether it is terminating, or belongs to an earlier cluster of that name, with which garbage collection deletes it.
+    pub terminating: bool,
 }
 
 impl Observed {
-    /// The pods that are there to stay, with how they fare.
-    pub fn staying(&self) -> impl Iterator<Item = (&Pod, &Running)> {
-        self.pods.iter().filter(|pod| !pod.meta.deleting).filter_map(|pod| Some((&**pod, pod.running.as_deref()?)))
+    /// The pods that are not terminating, with their state.
+    pub fn live_pods(&self) -> impl Iterator<Item = (&Pod, &PodDetails)> {
+        self.pods.iter().filter(|pod| !pod.meta.deleting).filter_map(|pod| Some((&**pod, pod.details.as_deref()?)))
     }
 }

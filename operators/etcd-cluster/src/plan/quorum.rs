@@ -1,8 +1,8 @@
-//! Pure: when a quorum that does not answer is called lost.
+//! Pure: when the operator reports quorum as lost.
 //!
-//! A look in which no linearizable read is answered tells an outage no better than an election, or an answer that came too late
-//! from a slow node. Whoever is told of a lost quorum gets up at night, and Argo CD ends a sync. So what does not answer is told at
-//! once, and called lost once it has lasted.
+//! One reconcile in which no linearizable read succeeds may be an outage, an election, or an answer that came too late from a
+//! slow node. A lost quorum pages an administrator, and fails a sync of Argo CD. So the operator reports at once that quorum is
+//! not confirmed, and that it is lost only after some time.
 
 use std::time::Duration;
 
@@ -13,45 +13,44 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::EtcdCluster;
 
-/// For how long no linearizable read is answered before quorum is called lost.
+/// How long no linearizable read succeeds before the operator reports quorum as lost.
 ///
-/// The kubelet takes three probes that fail, with seconds between them, before it takes back that a pod is ready
-/// (`failureThreshold`). A member of etcd stands for election one to two election timeouts after it last heard of a leader
-/// (`--election-timeout`, 1 s), and again after as long where votes are split; on a slow node, several times. Elections are over
-/// in 1 to 5 s.
-const TOLERATED: SignedDuration = SignedDuration::from_secs(10);
-/// Until then it is asked again so often.
-const AGAIN: Duration = Duration::from_secs(1);
+/// The kubelet reports a pod as not ready after three failed probes, seconds apart (`failureThreshold`). A member of etcd starts
+/// an election one to two election timeouts after it last heard from a leader (`--election-timeout`, 1 s), and again if votes are
+/// split; on a slow node, several times. Elections take 1 to 5 s.
+const REPORT_LOST_AFTER: SignedDuration = SignedDuration::from_secs(10);
+/// How often the operator queries etcd until then.
+const POLL_UNCONFIRMED: Duration = Duration::from_secs(1);
 
-/// Whether quorum that does not answer now is called lost.
+/// Whether an unconfirmed quorum counts as lost.
 pub(super) fn is_lost(cluster: &EtcdCluster, now: Timestamp) -> bool {
     left(cluster, now).is_zero()
 }
 
-/// The reason by which it is told now that quorum does not answer.
+/// The reason of conditions about an unconfirmed or lost quorum.
 pub(super) fn reason(lost: bool) -> EtcdClusterReason {
     if lost { EtcdClusterReason::QuorumLost } else { EtcdClusterReason::QuorumUnconfirmed }
 }
 
-/// What does not answer, in words, and what will be said of that if it lasts.
-pub(super) fn told(lost: bool, why: &str) -> String {
+/// The message about an unconfirmed or lost quorum.
+pub(super) fn message(lost: bool, why: &str) -> String {
     if lost {
         return why.to_owned();
     }
-    format!("{why}; quorum is reported lost if no linearizable read succeeds for {} s", TOLERATED.as_secs())
+    format!("{why}; quorum is reported lost if no linearizable read succeeds for {} s", REPORT_LOST_AFTER.as_secs())
 }
 
-/// When to look again, at the latest, while quorum does not answer: a watch does not tell that it is lost by now.
-pub(super) fn look_again(cluster: &EtcdCluster, now: Timestamp) -> Duration {
-    left(cluster, now).try_into().unwrap_or(Duration::ZERO).min(AGAIN)
+/// When to requeue, at the latest, while quorum is not confirmed: no watch reports that it is lost by then.
+pub(super) fn requeue_after(cluster: &EtcdCluster, now: Timestamp) -> Duration {
+    left(cluster, now).try_into().unwrap_or(Duration::ZERO).min(POLL_UNCONFIRMED)
 }
 
-/// For how much longer it is not called lost. The condition tells since when: it is False as long as no read is answered. Where
-/// status is lost, that begins now.
+/// How much longer it does not count as lost. The condition, which is False as long as no read succeeds, has the time since when.
+/// If the status was lost, the time starts now.
 fn left(cluster: &EtcdCluster, now: Timestamp) -> SignedDuration {
-    let told = cluster.status.contract.condition(QUORUM_HEALTHY);
-    let since = told.filter(|told| told.status == ConditionStatus::False).map(|told| told.last_transition_time);
-    // A manager whose clock was far ahead when it wrote that must not put it off.
-    let lasted = since.map_or(SignedDuration::ZERO, |since| now.duration_since(since).abs());
-    (TOLERATED - lasted).max(SignedDuration::ZERO)
+    let condition = cluster.status.contract.condition(QUORUM_HEALTHY);
+    let since = condition.filter(|of| of.status == ConditionStatus::False).map(|of| of.last_transition_time);
+    // The clock of the manager that wrote it may have been far ahead, which must not delay the report.
+    let elapsed = since.map_or(SignedDuration::ZERO, |since| now.duration_since(since).abs());
+    (REPORT_LOST_AFTER - elapsed).max(SignedDuration::ZERO)
 }

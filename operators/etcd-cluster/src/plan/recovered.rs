@@ -1,28 +1,28 @@
-//! Pure: what status has lost and volumes still tell.
+//! Pure: recovers a lost status from the labels of PVCs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use api::etcd_cluster::{EtcdClusterStatus, MOVE_LEADER, MemberRole, MemberStatus, StorageStatus};
-use runtime::projections::Claim;
+use api::etcd_cluster::{EtcdClusterStatus, EtcdStorageStatus, MOVE_LEADER, MemberRole, MemberStatus};
+use runtime::projections::Pvc;
 
-use super::objects::Facts;
+use super::objects::VolumeFacts;
 use super::version::Version;
 use super::{Observed, claim_copies};
 use crate::EtcdCluster;
 
-/// Restores of the cluster's status what the labels of its claims tell, if it is lost: it can vanish at any time, by
-/// `kubectl replace --subresource=status` for example, or by a restore from a backup of objects without status. Everything
-/// that is decided afterwards is decided by that.
+/// The cluster, with its status restored from the labels of its PVCs if the status was lost: that can happen at any time, for
+/// example by `kubectl replace --subresource=status`, or if the objects are restored from a backup without status. The plan is
+/// based on the result.
 #[must_use]
-pub fn recovered(cluster: &Arc<EtcdCluster>, claims: &[Arc<Claim>]) -> Arc<EtcdCluster> {
+pub fn with_recovered_status(cluster: &Arc<EtcdCluster>, claims: &[Arc<Pvc>]) -> Arc<EtcdCluster> {
     let Some(status) = lost_status(cluster, claims) else { return Arc::clone(cluster) };
     let mut known = EtcdCluster::clone(cluster);
     known.status = status;
     Arc::new(known)
 }
 
-fn lost_status(cluster: &EtcdCluster, claims: &[Arc<Claim>]) -> Option<EtcdClusterStatus> {
+fn lost_status(cluster: &EtcdCluster, claims: &[Arc<Pvc>]) -> Option<EtcdClusterStatus> {
     if cluster.status.cluster_id.is_some() {
         return None;
     }
@@ -32,21 +32,21 @@ fn lost_status(cluster: &EtcdCluster, claims: &[Arc<Claim>]) -> Option<EtcdClust
     let before = cluster.status.clone();
     Some(EtcdClusterStatus {
         cluster_id: Some(cluster_id.to_owned()),
-        storage: Some(StorageStatus { durable: true }),
+        storage: Some(EtcdStorageStatus { durable: true }),
         target_version: before.target_version.or(highest.map(|version| version.to_string())),
         member_statuses: member_statuses(cluster, claims),
-        // Whether that has been done before is not known any more, and leadership is not moved without need.
+        // Whether that was done before is not known any more, and leadership is not transferred without need.
         leader_moved_for: cluster.annotations.get(MOVE_LEADER).map(|value| value.to_string()),
         ..before
     })
 }
 
-/// Whether any claim of this very object tells that a member has voted on it.
-pub(super) fn tells_of_members(cluster: &EtcdCluster, claims: &[Arc<Claim>]) -> bool {
+/// Whether any PVC of this very object records that a member has voted on it.
+pub(super) fn has_members(cluster: &EtcdCluster, claims: &[Arc<Pvc>]) -> bool {
     !members(cluster, claims).is_empty()
 }
 
-/// The clusters that the claims tell of, each with its claims.
+/// The clusters that the PVCs belong to, each with its PVCs.
 pub(super) fn clusters(observed: &Observed) -> BTreeMap<String, Vec<&str>> {
     let mut clusters: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for (name, facts) in members(&observed.cluster, &observed.claims) {
@@ -55,23 +55,23 @@ pub(super) fn clusters(observed: &Observed) -> BTreeMap<String, Vec<&str>> {
     clusters
 }
 
-fn ids<'m>(members: &'m [(&str, Facts)]) -> BTreeSet<&'m str> {
+fn ids<'m>(members: &'m [(&str, VolumeFacts)]) -> BTreeSet<&'m str> {
     members.iter().map(|(_, facts)| &*facts.cluster_id).collect()
 }
 
-/// Claims of this very object, but for those of members that were removed, and copies.
-fn own<'a>(cluster: &'a EtcdCluster, claims: &'a [Arc<Claim>]) -> impl Iterator<Item = &'a Claim> {
+/// PVCs of this very object, except those of removed members, and copies.
+fn own<'a>(cluster: &'a EtcdCluster, claims: &'a [Arc<Pvc>]) -> impl Iterator<Item = &'a Pvc> {
     claims.iter().map(|claim| &**claim).filter(move |claim| claim_copies::is_members(cluster, claim))
 }
 
-/// The members whose claims tell what they hold.
-fn members<'a>(cluster: &'a EtcdCluster, claims: &'a [Arc<Claim>]) -> Vec<(&'a str, Facts)> {
-    own(cluster, claims).filter_map(|claim| Some((&*claim.meta.key.name, Facts::of(claim)?))).collect()
+/// The members whose PVCs record what they hold.
+fn members<'a>(cluster: &'a EtcdCluster, claims: &'a [Arc<Pvc>]) -> Vec<(&'a str, VolumeFacts)> {
+    own(cluster, claims).filter_map(|claim| Some((&*claim.meta.key.name, VolumeFacts::of(claim)?))).collect()
 }
 
-/// Those members, and who has yet to join: a claim that tells nothing has never held a member's data.
-fn member_statuses(cluster: &EtcdCluster, claims: &[Arc<Claim>]) -> Vec<MemberStatus> {
-    let of = |claim: &Claim| match Facts::of(claim) {
+/// Those members, and those that have yet to join: a PVC without a record has never held the data of a member.
+fn member_statuses(cluster: &EtcdCluster, claims: &[Arc<Pvc>]) -> Vec<MemberStatus> {
+    let of = |claim: &Pvc| match VolumeFacts::of(claim) {
         Some(facts) => member_status(&claim.meta.key.name, &facts),
         None => MemberStatus {
             name: claim.meta.key.name.to_string(),
@@ -85,7 +85,7 @@ fn member_statuses(cluster: &EtcdCluster, claims: &[Arc<Claim>]) -> Vec<MemberSt
     own(cluster, claims).map(of).collect()
 }
 
-fn member_status(name: &str, facts: &Facts) -> MemberStatus {
+fn member_status(name: &str, facts: &VolumeFacts) -> MemberStatus {
     MemberStatus {
         name: name.to_owned(),
         id: Some(facts.member_id.clone()),

@@ -1,30 +1,29 @@
-//! Pure: sizes of databases.
+//! Pure: sizes, and quotas of databases.
 
 use api::etcd_cluster::EtcdClusterSpec;
 use runtime::quantity;
 
-use super::Endpoint;
+use super::EndpointStatus;
 
-/// The whole bytes in a quantity such as `8Gi`.
+/// A quantity such as `8Gi` in bytes, rounded down.
 #[must_use]
 pub fn bytes(text: &str) -> Option<u64> {
     let thousandths: u64 = quantity::canonical(text)?.strip_suffix('m')?.parse().ok()?;
     Some(thousandths / 1000)
 }
 
-/// What etcd's databases may grow to where nothing says otherwise.
+/// etcd's default quota.
 const DEFAULT_QUOTA: i64 = 2 * 1024 * 1024 * 1024;
 
-/// How large a database of the cluster may grow, in bytes; none where there is no bound. By the members' own word (the least
-/// of it, since that one is reached first), or else by the spec, since what is given to a pod follows from that, or else by
-/// what is `fitting` its volume.
+/// The quota of databases, in bytes; none if there is no limit. It is the smallest that members report, since that one is reached
+/// first, or else that of the spec, from which the quota of pods follows, or else the one that is `fitting` the volume.
 #[must_use]
 pub fn quota<'a>(
     spec: &EtcdClusterSpec,
-    endpoints: impl Iterator<Item = &'a Endpoint>,
+    endpoints: impl Iterator<Item = &'a EndpointStatus>,
     fitting: Option<u64>,
 ) -> Option<i64> {
-    let told = endpoints.map(|endpoint| endpoint.quota).filter(|quota| *quota != 0).min();
+    let reported = endpoints.map(|endpoint| endpoint.quota).filter(|quota| *quota != 0).min();
     let variable = || {
         let variables = spec.pod.iter().flat_map(|pod| &pod.etcd_env);
         let variable =
@@ -33,15 +32,15 @@ pub fn quota<'a>(
     };
     let given = || spec.quota.as_deref().and_then(bytes).and_then(|bytes| i64::try_from(bytes).ok());
     let fitting = || fitting.and_then(|bytes| i64::try_from(bytes).ok());
-    match told.or_else(given).or_else(variable).or_else(fitting) {
+    match reported.or_else(given).or_else(variable).or_else(fitting) {
         None | Some(0) => Some(DEFAULT_QUOTA),
         Some(quota) => Some(quota).filter(|quota| *quota > 0),
     }
 }
 
-/// A size in words: `20.5 MiB`.
+/// A size as people write it: `20.5 MiB`.
 #[must_use]
-pub fn words(bytes: i64) -> String {
+pub fn humanize_bytes(bytes: i64) -> String {
     let bytes = u64::try_from(bytes).unwrap_or(0);
     match bytes {
         0..1024 => format!("{bytes} B"),
@@ -56,19 +55,19 @@ fn tenths(bytes: u64, unit: u64, name: &str) -> String {
     format!("{}.{} {name}", tenths / 10, tenths % 10)
 }
 
-/// The size moved in steps of a tenth, so that load does not write status: what was told before, as long as the true one
+/// The size in steps of a tenth, so that load does not cause writes of the status: the size `before`, as long as the current one
 /// is within a tenth of it.
 #[must_use]
-pub fn stepped(now: i64, before: Option<&str>) -> String {
-    let told = before.and_then(read);
-    match (told, before) {
-        (Some(told), Some(text)) if (now - told).abs() * 10 <= told => text.to_owned(),
-        _ => words(now),
+pub fn round_to_step(now: i64, before: Option<&str>) -> String {
+    let reported = before.and_then(parse_humanized);
+    match (reported, before) {
+        (Some(reported), Some(text)) if (now - reported).abs() * 10 <= reported => text.to_owned(),
+        _ => humanize_bytes(now),
     }
 }
 
-/// Reads [`words`] back, as exactly as they are.
-fn read(text: &str) -> Option<i64> {
+/// Parses what [`humanize_bytes`] returned, to its precision.
+fn parse_humanized(text: &str) -> Option<i64> {
     let (number, unit) = text.split_once(' ')?;
     let unit: i64 = match unit {
         "B" => 1,
@@ -95,14 +94,14 @@ mod tests {
     }
 
     #[test]
-    fn what_a_database_may_grow_to() {
+    fn the_quota_of_databases() {
         let spec = |text: serde_json::Value| serde_json::from_value::<EtcdClusterSpec>(text).unwrap();
-        let member = |quota| Endpoint { quota, ..Endpoint::default() };
-        let fitting = |text, told: &[i64], fitting| {
-            let told: Vec<Endpoint> = told.iter().copied().map(member).collect();
-            quota(&spec(text), told.iter(), fitting)
+        let member = |quota| EndpointStatus { quota, ..EndpointStatus::default() };
+        let fitting = |text, reported: &[i64], fitting| {
+            let reported: Vec<EndpointStatus> = reported.iter().copied().map(member).collect();
+            quota(&spec(text), reported.iter(), fitting)
         };
-        let of = |text, told: &[i64]| fitting(text, told, None);
+        let of = |text, reported: &[i64]| fitting(text, reported, None);
         let variable = |bytes: &str| json!({ "size": 3, "pod": { "etcdEnv": [{ "name": "ETCD_QUOTA_BACKEND_BYTES", "value": bytes }] } });
         assert_eq!(of(json!({ "size": 3 }), &[]), Some(2 << 30));
         assert_eq!(of(json!({ "size": 3, "quota": "8Gi" }), &[0, 0]), Some(8 << 30), "before 3.6");
@@ -114,19 +113,15 @@ mod tests {
         assert_eq!(of(variable("1000"), &[]), Some(1000));
         assert_eq!(of(variable("0"), &[]), Some(2 << 30));
         assert_eq!(of(variable("-1"), &[-1]), None, "there is no bound");
-        assert_eq!(
-            fitting(json!({ "size": 3 }), &[0], Some(288 << 20)),
-            Some(288 << 20),
-            "3.5 has got it, and does not tell"
-        );
+        assert_eq!(fitting(json!({ "size": 3 }), &[0], Some(288 << 20)), Some(288 << 20), "3.5 does not report it");
         assert_eq!(fitting(json!({ "size": 3, "quota": "8Gi" }), &[0], Some(288 << 20)), Some(8 << 30));
     }
 
     #[test]
-    fn sizes_move_in_steps() {
-        assert_eq!(words(20 << 20), "20.0 MiB");
-        assert_eq!(stepped((21 << 20) + 5, Some("20.0 MiB")), "20.0 MiB");
-        assert_eq!(stepped(23 << 20, Some("20.0 MiB")), "23.0 MiB");
-        assert_eq!(stepped(20480, None), "20.0 KiB");
+    fn sizes_are_rounded_to_steps() {
+        assert_eq!(humanize_bytes(20 << 20), "20.0 MiB");
+        assert_eq!(round_to_step((21 << 20) + 5, Some("20.0 MiB")), "20.0 MiB");
+        assert_eq!(round_to_step(23 << 20, Some("20.0 MiB")), "23.0 MiB");
+        assert_eq!(round_to_step(20480, None), "20.0 KiB");
     }
 }

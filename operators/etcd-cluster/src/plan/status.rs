@@ -1,78 +1,80 @@
-//! Pure: status: the old operator's fields and conditions, and what it never told.
+//! Pure: the status: the fields and conditions of the archived operator, and those that it did not have.
 
 use api::etcd_cluster::condition_type::QUORUM_HEALTHY;
-use api::etcd_cluster::{EtcdClusterReason, EtcdClusterStatus, Phase, StorageStatus};
+use api::etcd_cluster::{EtcdClusterPhase, EtcdClusterReason, EtcdClusterStatus, EtcdStorageStatus};
 use api::{ConditionStatus, Contract, condition_type};
 use jiff::Timestamp;
 use runtime::plan::meta::selector_text;
 use runtime::status::conditions::{Summary, condition};
 
-use super::membership::{Led, Step, filling_from, led};
-use super::roster::{Node, Roster, hex};
-use super::wish::Wish;
+use super::desired::Desired;
+use super::member_set::{MemberSet, MemberView, hex};
+use super::membership::{EtcdStep, LeaderTransfer, filling_from, leader_transfer_state};
 use super::{Observed, objects};
 
 mod conditions;
 mod events;
 mod members;
+mod messages;
 mod warnings;
-mod words;
 
-pub(super) use events::{done, events};
+pub(super) use events::{events, step_events};
 
-/// What holds once `step` has been taken.
+/// The status after `step`.
 pub(super) fn of(
     observed: &Observed,
-    roster: &Roster<'_>,
-    wish: &Wish,
-    step: &Step,
+    members: &MemberSet<'_>,
+    desired: &Desired,
+    step: &EtcdStep,
     now: Timestamp,
 ) -> EtcdClusterStatus {
     let cluster = &*observed.cluster;
     let before = &cluster.status;
-    let cluster_id = before.cluster_id.clone().or_else(|| answered(roster));
-    let statuses = members::statuses(cluster, roster, step, now);
-    let standing = conditions::Standing::of(observed, roster, wish, step, now);
-    let ready = roster.voters().filter(|node| members::serves(node)).count();
-    let settled = standing.summary == Summary::Ready && !cluster.spec.paused;
-    let current = if settled { Some(wish.version.to_string()) } else { before.current_version.clone() };
+    let cluster_id = before.cluster_id.clone().or_else(|| reported_cluster_id(members));
+    let statuses = members::statuses(cluster, members, step, now);
+    let state = conditions::ClusterState::of(observed, members, desired, step, now);
+    let ready = members.voters().filter(|member| members::serves(member)).count();
+    let settled = state.summary == Summary::Ready && !cluster.spec.paused;
+    let current = if settled { Some(desired.version.to_string()) } else { before.current_version.clone() };
     let latched = cluster_id.is_some();
-    let phase = phase(&standing, latched);
+    let phase = phase(&state, latched);
     let client = latched.then(|| objects::client_service(cluster));
-    let Led { moved_for, moving_from } = led(observed, roster, step);
+    let LeaderTransfer { moved_for, moving_from } = leader_transfer_state(observed, members, step);
     EtcdClusterStatus {
         phase: Some(phase),
-        reason: (phase == Phase::Failed).then(|| standing.message.clone()),
+        reason: (phase == EtcdClusterPhase::Failed).then(|| state.message.clone()),
         control_paused: cluster.spec.paused,
-        size: size(before, roster),
+        size: size(before, members),
         client_port: client.as_ref().map(|_| objects::CLIENT_PORT),
         service_name: client,
-        members: members::by_readiness(roster),
+        members: members::by_readiness(members),
         current_version: current,
-        target_version: Some(wish.version.to_string()),
+        target_version: Some(desired.version.to_string()),
         ready: Some(format!("{ready}/{}", cluster.spec.size)),
         leader: members::leader(&statuses)
-            .or_else(|| before.leader.clone().filter(|_| !roster.listed && standing.answers)),
-        filling_from: filling_from(observed, roster, step),
+            .or_else(|| before.leader.clone().filter(|_| !members.list_known && state.answers)),
+        filling_from: filling_from(observed, members, step),
         leader_moved_for: moved_for,
         leader_moving_from: moving_from,
-        db_size: members::largest(roster, before.db_size.as_deref()),
+        db_size: members::largest_database(members, before.db_size.as_deref()),
         member_statuses: statuses,
-        storage: Some(StorageStatus { durable: wish.durable }),
+        storage: Some(EtcdStorageStatus { durable: desired.durable }),
         selector: Some(selector_text(&objects::selector(cluster))),
         cluster_id,
-        contract: Contract { conditions: conditions::all(cluster, wish, &standing, now), ..before.contract.clone() },
+        contract: Contract { conditions: conditions::all(cluster, desired, &state, now), ..before.contract.clone() },
     }
 }
 
-/// The cluster that a member answers as of; for good. So it must be among the members that its cluster lists: the address of its pod may
-/// have become another's. Only of one that does not begin a cluster no list is needed: it may never have a quorum again.
-fn answered(roster: &Roster<'_>) -> Option<String> {
-    let counts = |node: &&Node<'_>| node.member.is_some() || !roster.listed && !node.begins();
-    roster.nodes.iter().filter(counts).find_map(|node| node.endpoint).map(|endpoint| hex(endpoint.cluster_id))
+/// The cluster id that a member reports, which is latched. The member must be in the list of its cluster, because another pod may
+/// have got the address. Without quorum there may never be a list again, so a member that has not bootstrapped a cluster needs
+/// none.
+fn reported_cluster_id(members: &MemberSet<'_>) -> Option<String> {
+    let counts =
+        |member: &&MemberView<'_>| member.listed.is_some() || !members.list_known && !member.has_bootstrap_pod();
+    members.all.iter().filter(counts).find_map(|member| member.endpoint).map(|endpoint| hex(endpoint.cluster_id))
 }
 
-/// The status of a cluster of which it is not known yet whether it can have volumes.
+/// The status of a cluster before it is known whether it can have volumes.
 pub(super) fn undecided(observed: &Observed, now: Timestamp) -> EtcdClusterStatus {
     let cluster = &*observed.cluster;
     let before = &cluster.status;
@@ -82,46 +84,49 @@ pub(super) fn undecided(observed: &Observed, now: Timestamp) -> EtcdClusterStatu
     } else {
         let why = match &observed.default_class {
             Some(Err(why)) => format!(
-                "no PVC can be created, so it is not known whether there is a default StorageClass: {why}; fix that, or \
+                "no PVC can be created, so it is unknown whether there is a default StorageClass: {why}; correct that, or \
                  delete this EtcdCluster, of which nothing has been created yet, and create it again with \
                  spec.storage.ephemeral: true"
             ),
-            _ => "waiting to learn whether there is a default StorageClass".to_owned(),
+            _ => "checking whether there is a default StorageClass".to_owned(),
         };
         Summary::Reconciling.conditions(EtcdClusterReason::StorageUndecided, why, now)
     };
     EtcdClusterStatus {
-        phase: Some(Phase::Creating),
+        phase: Some(EtcdClusterPhase::Creating),
         control_paused: cluster.spec.paused,
         contract: Contract { conditions, ..before.contract.clone() },
         ..before.clone()
     }
 }
 
-fn phase(standing: &conditions::Standing, latched: bool) -> Phase {
-    match (&standing.summary, latched) {
-        (Summary::Stalled, false) => Phase::Failed,
-        (Summary::Stalled, true) if standing.has_no_quorum() || standing.refuses() => Phase::Failed,
-        (_, true) => Phase::Running,
-        (_, false) => Phase::Creating,
+fn phase(state: &conditions::ClusterState, latched: bool) -> EtcdClusterPhase {
+    match (&state.summary, latched) {
+        (Summary::Stalled, false) => EtcdClusterPhase::Failed,
+        (Summary::Stalled, true) if state.has_no_quorum() || state.has_alarm() => EtcdClusterPhase::Failed,
+        (_, true) => EtcdClusterPhase::Running,
+        (_, false) => EtcdClusterPhase::Creating,
     }
 }
 
-/// As many as etcd lists; without quorum, as many as it listed last.
-fn size(before: &EtcdClusterStatus, roster: &Roster<'_>) -> i32 {
-    if roster.listed { i32::try_from(roster.members().count()).unwrap_or(i32::MAX) } else { before.size }
+/// The number of members that etcd lists; without quorum, the last known one.
+fn size(before: &EtcdClusterStatus, members: &MemberSet<'_>) -> i32 {
+    if members.list_known { i32::try_from(members.listed().count()).unwrap_or(i32::MAX) } else { before.size }
 }
 
-/// Whether Ready says what it did after the pass before, which names the member that a step is about.
-pub(super) fn says_the_same(before: &EtcdClusterStatus, after: &EtcdClusterStatus) -> bool {
-    let said = |status: &EtcdClusterStatus| {
+/// Whether Ready is the same as after the previous reconcile. Its message names the member of a step.
+pub(super) fn is_ready_unchanged(before: &EtcdClusterStatus, after: &EtcdClusterStatus) -> bool {
+    let ready = |status: &EtcdClusterStatus| {
         let ready = status.contract.condition(condition_type::READY);
         ready.map(|ready| (ready.reason.clone(), ready.message.clone()))
     };
-    said(before) == said(after)
+    ready(before) == ready(after)
 }
 
-/// Whether quorum does not answer, and is not called lost yet.
+/// Whether there is no quorum, but it is not reported as lost yet.
 pub(super) fn is_quorum_unconfirmed(status: &EtcdClusterStatus) -> bool {
-    status.contract.condition(QUORUM_HEALTHY).is_some_and(|told| told.reason == EtcdClusterReason::QuorumUnconfirmed)
+    status
+        .contract
+        .condition(QUORUM_HEALTHY)
+        .is_some_and(|condition| condition.reason == EtcdClusterReason::QuorumUnconfirmed)
 }

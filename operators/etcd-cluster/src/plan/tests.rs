@@ -1,10 +1,12 @@
-//! First decisions, said one by one. What a cluster goes through later, `tests/world` plays.
+//! The decisions of single reconciles. `tests/world` tests sequences of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use api::ConditionStatus;
-use api::etcd_cluster::{ETCD_VOLUMES, EtcdClusterEvent, EtcdClusterReason, EtcdClusterStatus, Phase, StorageStatus};
+use api::etcd_cluster::{
+    ETCD_VOLUMES, EtcdClusterEvent, EtcdClusterPhase, EtcdClusterReason, EtcdClusterStatus, EtcdStorageStatus,
+};
 use jiff::Timestamp;
 use runtime::cache::Projection as _;
 use runtime::plan::{Apply, ChildState, Effect, Requeue};
@@ -13,7 +15,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::EtcdCluster;
 
-/// A cluster of that spec, with that status.
+/// A cluster with that spec and status.
 fn observed(spec: &Value, status: &EtcdClusterStatus) -> Observed {
     let cluster = json!({
         "metadata": { "namespace": "n", "name": "c", "uid": "u", "generation": 1, "finalizers": [ETCD_VOLUMES] },
@@ -25,25 +27,25 @@ fn observed(spec: &Value, status: &EtcdClusterStatus) -> Observed {
         clients: ChildState::Absent,
         budget: ChildState::Absent,
         pods: Vec::new(),
-        pull: None,
-        pull_refused: false,
+        image_check: None,
+        image_check_rejected: false,
         trials: Vec::new(),
-        beside: None,
+        trial_feasibility: None,
         claims: Vec::new(),
         etcd: Etcd { endpoints: BTreeMap::new(), ..Etcd::default() },
-        published: Vec::new(),
-        taken: BTreeSet::new(),
-        leaving: BTreeSet::new(),
-        receiving: BTreeSet::new(),
-        foreign: BTreeSet::new(),
-        found: unlabeled::claims::Found::default(),
-        proven: BTreeMap::new(),
-        refused: None,
+        dns_addresses: Vec::new(),
+        names_taken: BTreeSet::new(),
+        names_terminating: BTreeSet::new(),
+        receiving_snapshot: BTreeSet::new(),
+        foreign_selected: BTreeSet::new(),
+        claim_lookups: unlabeled::claims::ClaimLookups::default(),
+        known_good: BTreeMap::new(),
+        pod_rejected: None,
         options_refused: None,
         cluster_version: None,
-        fresh_name: "c-aaaaaaaaaa".into(),
+        new_member_name: "c-aaaaaaaaaa".into(),
         default_class: Some(Ok(true)),
-        strangers: Some(Vec::new()),
+        foreign_pods: Some(Vec::new()),
         termination: None,
         namespace_assigns_uids: false,
         agent_image: "agent:1".into(),
@@ -51,10 +53,10 @@ fn observed(spec: &Value, status: &EtcdClusterStatus) -> Observed {
 }
 
 fn decided() -> EtcdClusterStatus {
-    EtcdClusterStatus { storage: Some(StorageStatus { durable: true }), ..EtcdClusterStatus::default() }
+    EtcdClusterStatus { storage: Some(EtcdStorageStatus { durable: true }), ..EtcdClusterStatus::default() }
 }
 
-fn made() -> EtcdClusterStatus {
+fn bootstrapped() -> EtcdClusterStatus {
     EtcdClusterStatus { cluster_id: Some("1".into()), size: 3, ..decided() }
 }
 
@@ -66,8 +68,8 @@ fn planned(spec: &Value, status: &EtcdClusterStatus) -> (Vec<&'static str>, Etcd
         Effect::Delete(delete) => delete.kind.kind,
         Effect::Act(_) => "act",
     };
-    let aside = plan.independent.iter().map(|apply| apply.kind.kind);
-    (plan.effects.iter().map(kind).chain(aside).collect(), plan.status.unwrap())
+    let independent = plan.independent.iter().map(|apply| apply.kind.kind);
+    (plan.effects.iter().map(kind).chain(independent).collect(), plan.status.unwrap())
 }
 
 fn reason(status: &EtcdClusterStatus, type_: &str) -> (ConditionStatus, String) {
@@ -76,20 +78,23 @@ fn reason(status: &EtcdClusterStatus, type_: &str) -> (ConditionStatus, String) 
 }
 
 #[test]
-fn where_data_goes_is_written_down_before_the_first_member() {
+fn durability_is_recorded_before_the_first_member() {
     let (effects, status) = planned(&json!({ "size": 3 }), &EtcdClusterStatus::default());
     assert!(effects.is_empty());
-    assert_eq!((status.storage, status.phase), (Some(StorageStatus { durable: true }), Some(Phase::Creating)));
+    assert_eq!(
+        (status.storage, status.phase),
+        (Some(EtcdStorageStatus { durable: true }), Some(EtcdClusterPhase::Creating))
+    );
     let (effects, _) = planned(&json!({ "size": 3 }), &decided());
     assert_eq!(effects, ["Service", "PersistentVolumeClaim", "Pod", "PodDisruptionBudget"]);
 }
 
 #[test]
-fn without_a_default_class_data_is_not_durable_and_that_is_told_once() {
+fn without_a_default_class_data_is_not_durable_and_one_event_reports_it() {
     let mut seen = observed(&json!({ "size": 1 }), &EtcdClusterStatus::default());
     seen.default_class = Some(Ok(false));
     let plan = plan(&seen, Timestamp::UNIX_EPOCH);
-    assert!(plan.events.iter().any(|event| event.warning && event.reason == EtcdClusterEvent::NotDurable));
+    assert!(plan.events_after_status.iter().any(|event| event.warning && event.reason == EtcdClusterEvent::NotDurable));
     let status = plan.status.unwrap();
     assert_eq!(reason(&status, "Durable"), (ConditionStatus::False, "NoDefaultStorageClass".to_owned()));
     seen.default_class = Some(Err("no".into()));
@@ -100,11 +105,11 @@ fn without_a_default_class_data_is_not_durable_and_that_is_told_once() {
 fn the_first_members_name_follows_from_the_cluster() {
     let seen = observed(&json!({ "size": 3 }), &decided());
     let name = names::first(&seen.cluster);
-    assert!(names::is_ours(&seen.cluster, &name) && name == names::first(&seen.cluster));
+    assert!(names::is_generated(&seen.cluster, &name) && name == names::first(&seen.cluster));
 }
 
 #[test]
-fn tls_is_refused_and_nothing_is_made() {
+fn tls_is_rejected_and_nothing_is_created() {
     let spec = json!({ "size": 3, "TLS": { "static": { "member": { "peerSecret": "p" } } } });
     let (effects, status) = planned(&spec, &decided());
     assert!(effects.is_empty());
@@ -112,8 +117,8 @@ fn tls_is_refused_and_nothing_is_made() {
 }
 
 #[test]
-fn paused_does_nothing_and_says_so() {
-    for before in [EtcdClusterStatus::default(), decided(), made()] {
+fn a_paused_cluster_is_not_changed_and_reports_it() {
+    for before in [EtcdClusterStatus::default(), decided(), bootstrapped()] {
         let (effects, status) = planned(&json!({ "size": 3, "paused": true }), &before);
         assert!(effects.is_empty() && status.control_paused);
         assert_eq!(reason(&status, "Ready"), (ConditionStatus::False, "Paused".to_owned()));
@@ -121,8 +126,8 @@ fn paused_does_nothing_and_says_so() {
 }
 
 #[test]
-fn old_conditions_are_false_instead_of_gone_and_have_both_times() {
-    let (_, status) = planned(&json!({ "size": 3 }), &made());
+fn legacy_conditions_are_false_instead_of_absent_and_have_both_times() {
+    let (_, status) = planned(&json!({ "size": 3 }), &bootstrapped());
     for type_ in ["Available", "Recovering", "Scaling", "Upgrading"] {
         let condition = status.contract.condition(type_).unwrap();
         assert_eq!(condition.last_update_time, Some(condition.last_transition_time), "{type_}");
@@ -133,23 +138,23 @@ fn old_conditions_are_false_instead_of_gone_and_have_both_times() {
 }
 
 #[test]
-fn an_even_size_is_warned_of() {
+fn an_even_size_is_a_warning() {
     let (_, status) = planned(&json!({ "size": 4 }), &decided());
     assert_eq!(reason(&status, "Warning"), (ConditionStatus::True, "EvenSize".to_owned()));
 }
 
 #[test]
-fn there_is_no_second_cluster_over_strangers_pods() {
+fn no_cluster_is_created_while_foreign_pods_have_its_labels() {
     let mut seen = observed(&json!({ "size": 3 }), &decided());
-    let stranger = |leaving| Some(vec![Stranger { name: "c-0001".into(), leaving }]);
-    seen.strangers = stranger(false);
+    let foreign = |terminating| Some(vec![ForeignPod { name: "c-0001".into(), terminating }]);
+    seen.foreign_pods = foreign(false);
     let plan = super::plan(&seen, Timestamp::UNIX_EPOCH);
     assert!(!plan.effects.iter().any(|effect| matches!(effect, Effect::Create(_))), "{:?}", plan.effects);
     let status = plan.status.unwrap();
     assert_eq!(reason(&status, "Stalled"), (ConditionStatus::True, "ForeignPods".to_owned()));
     assert!(status.contract.condition("Ready").unwrap().message.contains("c-0001"));
-    for (strangers, why) in [(stranger(true), "WaitingForDeletion"), (None, "PodsUnknown")] {
-        seen.strangers = strangers;
+    for (foreign_pods, why) in [(foreign(true), "WaitingForDeletion"), (None, "PodsUnknown")] {
+        seen.foreign_pods = foreign_pods;
         let plan = super::plan(&seen, Timestamp::UNIX_EPOCH);
         assert!(!plan.effects.iter().any(|effect| matches!(effect, Effect::Create(_))));
         assert_eq!(reason(&plan.status.unwrap(), "Ready").1, why);
@@ -157,7 +162,7 @@ fn there_is_no_second_cluster_over_strangers_pods() {
 }
 
 #[test]
-fn a_headless_service_that_is_unreadable_takes_a_person_and_one_that_is_terminating_does_not() {
+fn an_unreadable_headless_service_is_stalled_and_a_terminating_one_is_not() {
     let stalls = |peers| {
         let seen = Observed { peers, ..observed(&json!({ "size": 3 }), &decided()) };
         let plan = plan(&seen, Timestamp::UNIX_EPOCH);
@@ -170,7 +175,7 @@ fn a_headless_service_that_is_unreadable_takes_a_person_and_one_that_is_terminat
 }
 
 #[test]
-fn why_storage_is_undecided_is_told() {
+fn undecided_storage_is_reported_with_its_reason() {
     let mut seen = observed(&json!({ "size": 3 }), &EtcdClusterStatus::default());
     seen.default_class = Some(Err("exceeded quota".to_owned()));
     let status = plan(&seen, Timestamp::UNIX_EPOCH).status.unwrap();
@@ -182,7 +187,7 @@ fn why_storage_is_undecided_is_told() {
     let mut seen = observed(&spec, &EtcdClusterStatus::default());
     seen.default_class = Some(Ok(false));
     let status = plan(&seen, Timestamp::UNIX_EPOCH).status.unwrap();
-    assert_eq!(status.storage, Some(StorageStatus { durable: false }), "what becomes of volumes asks for none");
+    assert_eq!(status.storage, Some(EtcdStorageStatus { durable: false }), "what becomes of volumes asks for none");
 }
 
 mod bootstrap;
@@ -191,6 +196,8 @@ mod claims;
 mod clocks;
 mod corrupt;
 mod deletion;
+mod image_check;
+mod image_check_agent;
 mod leading;
 mod learners;
 mod leaving_3_6;
@@ -199,8 +206,6 @@ mod members;
 mod options;
 mod paused;
 mod placement;
-mod pull;
-mod pull_agent;
 mod quorum;
 mod refused;
 mod restored_volumes;

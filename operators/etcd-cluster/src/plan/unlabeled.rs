@@ -1,5 +1,5 @@
-//! Pure: Pods of members whose labels somebody edited by hand. By their labels they are watched, and reached by clients; but whose
-//! they are is said by their owner reference.
+//! Pure: members' pods whose labels a user edited. The operator watches pods, and clients reach them, by their labels; but the
+//! owner reference says which cluster a pod belongs to.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -7,67 +7,67 @@ use std::sync::Arc;
 use api::etcd_cluster::EtcdClusterReason;
 use runtime::cache::Projection as _;
 use runtime::plan::Apply;
-use runtime::projections::{Claim, Pod};
+use runtime::projections::{Pod, Pvc};
 use serde_json::Value;
 
+use super::member_set::{MemberSet, MemberView};
 use super::objects::{self, OWNER_UID};
-use super::roster::{Node, Roster};
 use super::{Explanation, Observed, claim_copies, names};
 use crate::EtcdCluster;
 
 pub mod claims;
 
-/// What a live look at a pod finds under a member's name.
+/// What a live read of a pod finds under a member's name.
 #[derive(Debug)]
-pub enum Found {
+pub enum PodLookup {
     /// The member's own pod, with the labels that it has.
     Own(Arc<Pod>),
     /// A foreign pod that is terminating, or a pod of an earlier cluster of this name, which garbage collection deletes.
-    Leaving,
-    /// A foreign pod that stays.
-    Taken,
+    Terminating,
+    /// A foreign pod that is not terminating.
+    Foreign,
 }
 
-/// The names of members whose pods are not among those that watches tell of.
+/// The names of members whose pods are not in the stores.
 #[must_use]
-pub fn unseen<'a>(
+pub fn missing_pods<'a>(
     cluster: &'a EtcdCluster,
     pods: impl Iterator<Item = &'a Pod>,
-    claims: impl Iterator<Item = &'a Claim>,
+    claims: impl Iterator<Item = &'a Pvc>,
 ) -> BTreeSet<String> {
     let by_claim = claims.filter(|claim| claim_copies::is_members(cluster, claim));
     let by_claim = by_claim.map(|claim| claim.meta.key.name.to_string());
     let by_status = cluster.status.member_statuses.iter().map(|status| status.name.clone());
-    // Its pod may have lost its labels before any status named it.
+    // The pod of the first member may have lost its labels before any status listed it.
     let first = cluster.status.cluster_id.is_none().then(|| names::first(cluster));
     let mut names: BTreeSet<String> = by_claim.chain(by_status).chain(first).collect();
-    for pod in pods.filter(|pod| pod.running.is_some()) {
+    for pod in pods.filter(|pod| pod.details.is_some()) {
         names.remove(&*pod.meta.key.name);
     }
     names
 }
 
-/// The names of pods that are there to stay, are not the cluster's, and bear all labels by which the Services find members.
+/// The names of foreign pods that are not terminating and have all labels by which the Services select members.
 #[must_use]
-pub fn foreign(cluster: &EtcdCluster, pods: &[Arc<Pod>]) -> BTreeSet<Box<str>> {
+pub fn foreign_selected(cluster: &EtcdCluster, pods: &[Arc<Pod>]) -> BTreeSet<Box<str>> {
     let wanted = objects::selected(cluster, true);
-    let bears = |pod: &&Arc<Pod>| {
-        let labels = pod.running.as_ref().map(|running| &running.labels);
+    let has_labels = |pod: &&Arc<Pod>| {
+        let labels = pod.details.as_ref().map(|details| &details.labels);
         labels.is_some_and(|labels| wanted.iter().all(|(key, value)| labels.get(key) == Some(value)))
     };
     let foreign = pods.iter().filter(|pod| !pod.meta.deleting && !pod.meta.controlled_by(&cluster.meta.uid));
-    foreign.filter(bears).map(|pod| (*pod.meta.key.name).into()).collect()
+    foreign.filter(has_labels).map(|pod| (*pod.meta.key.name).into()).collect()
 }
 
-/// What to do about such pods: the condition's reason and message.
+/// The report of such pods: the reason and message.
 pub(super) fn foreign_pods(observed: &Observed) -> Option<Explanation> {
-    if observed.foreign.is_empty() {
+    if observed.foreign_selected.is_empty() {
         return None;
     }
-    let names = |with: &str| observed.foreign.iter().map(|name| &**name).collect::<Vec<_>>().join(with);
+    let names = |with: &str| observed.foreign_selected.iter().map(|name| &**name).collect::<Vec<_>>().join(with);
     let message = format!(
         "foreign pods have all labels by which the Services select members, so clients may reach them: {}; \
-         take the label off, or delete them: kubectl label pod -n {} {} {OWNER_UID}-; they are left untouched",
+         remove the label, or delete them: kubectl label pod -n {} {} {OWNER_UID}-; they are left untouched",
         names(", "),
         observed.cluster.meta.key.namespace,
         names(" "),
@@ -75,38 +75,40 @@ pub(super) fn foreign_pods(observed: &Observed) -> Option<Explanation> {
     Some((EtcdClusterReason::ForeignPods, message))
 }
 
-/// What a pod is that was found under a member's name. What its labels do not tell any more, its owner reference does.
+/// Classifies a pod with a member's name by its owner reference.
 #[must_use]
-pub fn found(cluster: &EtcdCluster, live: &Value) -> Found {
-    match Pod::whole(&live.to_string()) {
-        Ok(pod) if pod.meta.controlled_by(&cluster.meta.uid) => Found::Own(Arc::new(pod)),
-        Ok(pod) if pod.meta.deleting || is_of_earlier(cluster, &pod) => Found::Leaving,
-        _ => Found::Taken,
+pub fn classify(cluster: &EtcdCluster, live: &Value) -> PodLookup {
+    match Pod::with_details(&live.to_string()) {
+        Ok(pod) if pod.meta.controlled_by(&cluster.meta.uid) => PodLookup::Own(Arc::new(pod)),
+        Ok(pod) if pod.meta.deleting || is_of_earlier(cluster, &pod) => PodLookup::Terminating,
+        _ => PodLookup::Foreign,
     }
 }
 
-/// Whether a pod that is not the cluster's belongs to an earlier cluster of the same name.
+/// Whether a foreign pod belongs to an earlier cluster of the same name.
 fn is_of_earlier(cluster: &EtcdCluster, pod: &Pod) -> bool {
     let owner = pod.meta.controller.as_ref().map(|controller| &controller.owner);
     owner.is_some_and(|owner| *owner.kind == EtcdCluster::KIND.qualified() && owner.name == cluster.meta.key.name)
 }
 
-/// The labels of members' pods that are not as they should be, put right.
-pub(super) fn repairs(cluster: &EtcdCluster, roster: &Roster<'_>) -> Vec<Apply> {
-    let nodes = roster.nodes.iter().filter(|node| !is_labeled(cluster, node));
-    nodes.filter_map(|node| Some(objects::labeled(cluster, node.pod?, &node.name))).collect()
+/// Restores the labels of members' pods.
+pub(super) fn label_repairs(cluster: &EtcdCluster, members: &MemberSet<'_>) -> Vec<Apply> {
+    let unlabeled = members.all.iter().filter(|member| !is_labeled(cluster, member));
+    unlabeled.filter_map(|member| Some(objects::labeled(cluster, member.pod?, &member.name))).collect()
 }
 
-/// Whether a member's pod has the labels that it should have, if it has a pod that stays.
-fn is_labeled(cluster: &EtcdCluster, node: &Node<'_>) -> bool {
-    let wanted = objects::pod_labels(cluster, &node.name);
-    node.running().is_none_or(|running| wanted.iter().all(|(key, value)| running.labels.get(key) == Some(value)))
+/// Whether a member's pod has all its labels, or the member has no pod.
+fn is_labeled(cluster: &EtcdCluster, member: &MemberView<'_>) -> bool {
+    let wanted = objects::pod_labels(cluster, &member.name);
+    member.pod_details().is_none_or(|details| wanted.iter().all(|(key, value)| details.labels.get(key) == Some(value)))
 }
 
-/// Whether all members' pods can be told from others that bear the cluster's name, by a label that nobody else has.
-pub(super) fn can_be_told_apart(cluster: &EtcdCluster, roster: &Roster<'_>) -> bool {
-    let uid = |node: &Node<'_>| {
-        node.running().is_none_or(|running| running.labels.get(OWNER_UID).is_some_and(|uid| **uid == *cluster.meta.uid))
+/// Whether all members' pods have the label with the cluster's UID, which no foreign pod has.
+pub(super) fn all_have_owner_uid(cluster: &EtcdCluster, members: &MemberSet<'_>) -> bool {
+    let uid = |member: &MemberView<'_>| {
+        member
+            .pod_details()
+            .is_none_or(|details| details.labels.get(OWNER_UID).is_some_and(|uid| **uid == *cluster.meta.uid))
     };
-    roster.nodes.iter().all(uid)
+    members.all.iter().all(uid)
 }

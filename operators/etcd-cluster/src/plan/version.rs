@@ -1,11 +1,11 @@
-//! Pure: versions of etcd, and which may follow which.
+//! Pure: versions of etcd, and the upgrades that etcd allows.
 
 use std::fmt;
 
 /// A version of etcd.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Version {
-    /// 3, for all that this operator knows.
+    /// The first number, which is 3 in all versions that this operator knows.
     pub major: u64,
     /// The second number.
     pub minor: u64,
@@ -15,12 +15,12 @@ pub struct Version {
     pub pre: String,
 }
 
-/// The lowest patch of 3.5 from which etcd's documentation allows 3.6: earlier ones leave members behind that reappear
-/// or fail to start (<https://etcd.io/docs/latest/upgrades/upgrade_3_6/>).
+/// The lowest patch of 3.5 from which etcd's documentation allows 3.6: after earlier ones, removed members reappear or members
+/// fail to start (<https://etcd.io/docs/latest/upgrades/upgrade_3_6/>).
 const LOWEST_3_5_FOR_3_6: u64 = 26;
 
 impl Version {
-    /// Reads `3.6.16`, `v3.6.16`, `3.7.0-rc.0`.
+    /// Parses `3.6.16`, `v3.6.16`, `3.7.0-rc.0`.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.strip_prefix('v').unwrap_or(text);
@@ -36,20 +36,20 @@ impl Version {
         self.numbers() >= (major, minor, patch)
     }
 
-    /// Whether members of this version can join without a vote (etcd 3.4 brought learners).
+    /// Whether members of this version can join as learners (since etcd 3.4).
     #[must_use]
     pub fn has_learners(&self) -> bool {
         self.at_least(3, 4, 0)
     }
 
-    /// Whether a leader of this version can hand over (etcd 3.3 brought `MoveLeader`); before, members elect another one
-    /// once it is gone.
+    /// Whether a leader of this version can transfer leadership (`MoveLeader`, since etcd 3.3). Before, the members elect another
+    /// one after it has stopped.
     #[must_use]
-    pub fn moves_leaders(&self) -> bool {
+    pub fn can_transfer_leadership(&self) -> bool {
         self.at_least(3, 3, 0)
     }
 
-    /// Whether it is of the same minor version, between which and others etcd has rules.
+    /// Whether it has the same minor version.
     #[must_use]
     pub fn same_minor(&self, other: &Self) -> bool {
         (self.major, self.minor) == (other.major, other.minor)
@@ -70,32 +70,33 @@ impl fmt::Display for Version {
     }
 }
 
-/// Why members that run `running` must not be brought to `target`; in words, with what to do instead.
+/// Whether members that run `running` may be upgraded to `target`.
 ///
-/// etcd supports one minor version up at a time. While at least one member still runs the lower minor version, the
-/// cluster speaks the lower version's protocol, and the others may go back; once all run the higher one, they may not.
+/// etcd supports upgrades by one minor version at a time. While at least one member still runs the lower minor version, the
+/// cluster uses the protocol of that version, and the others may be downgraded; once all run the higher one, they may not.
 ///
 /// # Errors
-/// The sentence.
+/// Why not, and what to do instead.
 pub fn may_follow(running: &[Version], target: &Version) -> Result<(), String> {
     let minor = |version: &Version| (version.major, version.minor);
     let Some(lowest) = running.iter().min_by_key(|version| version.numbers()) else { return Ok(()) };
     if minor(target) < minor(lowest) {
         return Err(format!(
-            "etcd cannot be downgraded from {lowest} to {target}: set spec.version to {lowest} or later; a lower minor version \
-             needs a new cluster"
+            "etcd cannot be downgraded from {lowest} to {target}; set spec.version to {lowest} or later, or create a new \
+             cluster for a lower minor version"
         ));
     }
     if target.major != lowest.major || target.minor > lowest.minor + 1 {
         return Err(format!(
-            "etcd upgrades one minor version at a time: from {lowest} go to a release of {}.{} first, not to {target}",
+            "etcd cannot be upgraded from {lowest} to {target}: it upgrades one minor version at a time; set spec.version to a \
+             release of {}.{} first",
             lowest.major,
             lowest.minor + 1
         ));
     }
     if (target.major, target.minor) == (3, 6) && minor(lowest) == (3, 5) && lowest.patch < LOWEST_3_5_FOR_3_6 {
         return Err(format!(
-            "etcd allows 3.6 only after 3.5.{LOWEST_3_5_FOR_3_6} or later, and a member runs {lowest}: set \
+            "etcd cannot be upgraded from {lowest} to {target}: 3.6 requires 3.5.{LOWEST_3_5_FOR_3_6} or later; set \
              spec.version to 3.5.{LOWEST_3_5_FOR_3_6}, or a later release of 3.5, first"
         ));
     }
@@ -130,7 +131,7 @@ mod tests {
     fn one_minor_version_up_at_a_time() {
         assert_eq!(refused(&["3.4.23"; 3], "3.5.35"), None);
         assert_eq!(refused(&["3.6.16"; 3], "3.7.3"), None);
-        assert!(refused(&["3.4.23"; 3], "3.6.16").unwrap().contains("go to a release of 3.5 first"));
+        assert!(refused(&["3.4.23"; 3], "3.6.16").unwrap().contains("to a release of 3.5 first"));
         assert!(refused(&["3.6.16"; 3], "4.0.0").is_some());
         assert!(refused(&["3.4.23", "3.5.35"], "3.6.16").is_some(), "the slowest decides");
     }

@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio, id};
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use etcd_client::Client;
-use etcd_cluster::etcd::Place;
+use etcd_cluster::etcd::MemberEndpoint;
 
 /// The etcd of the tree. Debian's versions come with the loader and the libraries that they were linked against.
 fn etcd() -> Command {
@@ -79,7 +79,7 @@ impl Process {
         }
     }
 
-    /// Lets it hang, with its connections open.
+    /// Stops the process, with its connections open.
     pub fn freeze(&self) {
         let id = self.child.as_ref().expect("a started member").id().to_string();
         assert!(Command::new("kill").args(["-STOP", &id]).status().is_ok_and(|status| status.success()));
@@ -89,7 +89,7 @@ impl Process {
         format!("http://{}:2380", self.host)
     }
 
-    pub fn place(&self) -> Place {
+    pub fn endpoint(&self) -> MemberEndpoint {
         (self.name.into(), self.host.as_str().into())
     }
 

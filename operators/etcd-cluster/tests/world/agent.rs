@@ -1,22 +1,22 @@
 //! The agent in the pods of the world, by the rules of `operators/agent/src/etcd/plan.rs`.
 
-use etcd_cluster::plan::Member;
+use etcd_cluster::plan::ListedMember;
 use serde_json::json;
 
 use crate::pods::PodSeen;
 use crate::raft::{Data, Etcds};
 
-/// How a container ended: exit code and last words.
+/// How a container ended: exit code and termination message.
 pub type Ended = (i32, String);
 
-/// What the init step leaves in the end: a file system has less than its claim asks for, which is 1Gi in the world.
+/// The termination message of the init step. The file system has less than the PVC requests, which is 1Gi in the world.
 pub const MEASURED: &str = r#"{"volumeBytes":1054257152}"#;
 
-/// What the members that answer say of one.
+/// Whether the members that answer list a member.
 enum Listing {
     Silence,
     NotListed,
-    Listed(Vec<Member>, u64),
+    Listed(Vec<ListedMember>, u64),
     Started,
     Disagreement,
 }
@@ -60,15 +60,16 @@ fn missing(why: &str) -> Ended {
     (3, json!({ "reason": "DataMissing", "message": why }).to_string())
 }
 
-/// Asks all others that can be reached. Some of them may lag behind.
+/// Queries all other members that can be reached. Some of them may lag behind.
 fn listing(etcds: &Etcds, pod: &PodSeen) -> Listing {
     let others = etcds.processes.iter().filter(|(name, process)| **name != pod.name && process.reachable);
     let lists: Vec<&Data> = others.filter_map(|(name, _)| etcds.data(name)).collect();
     if lists.is_empty() {
         return Listing::Silence;
     }
-    let ours = || lists.iter().flat_map(|data| &data.members).filter(|member| member.peer_urls.contains(&pod.url));
-    let (started, fresh) = (ours().any(|member| !member.name.is_empty()), ours().any(|member| member.name.is_empty()));
+    let listed = || lists.iter().flat_map(|data| &data.members).filter(|member| member.peer_urls.contains(&pod.url));
+    let (started, fresh) =
+        (listed().any(|member| !member.name.is_empty()), listed().any(|member| member.name.is_empty()));
     match (started, fresh) {
         (true, true) => Listing::Disagreement,
         (true, false) => Listing::Started,

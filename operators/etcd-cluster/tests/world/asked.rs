@@ -1,26 +1,27 @@
-//! What the operator sees of etcd, and what etcd makes of the operator's acts: its own checks, in its own words.
+//! What the operator observes of etcd, and how etcd handles the operator's acts: its own checks and messages.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use api::etcd_cluster::EtcdClusterReason;
-use etcd_cluster::plan::{Alarm, Change, Endpoint, Etcd, EtcdAct, Member};
+use etcd_cluster::etcd::MemberEndpoint;
+use etcd_cluster::plan::{Alarm, EndpointStatus, Etcd, EtcdAct, EtcdChange, ListedMember};
 use runtime::Error;
-use runtime::testing::branching::Answer;
+use runtime::testing::fault_injection::ActAnswer;
 
 use crate::raft::{Cluster, Etcds, hash};
 
-/// For how many ticks voters have to be connected before etcd takes a member in.
+/// The ticks for which voters have to be connected before etcd adds a member.
 const HEALTHY: u32 = 3;
 
 /// How many entries are written within the deadline of one change.
 const IN_TIME: u64 = 25_000;
 
-/// Why etcd does not do as asked.
+/// Why etcd rejects a change.
 enum Refusal {
-    /// Something in etcd has to come first.
+    /// etcd accepts it later.
     Wait,
-    /// It has been done before.
+    /// It was made before.
     Done,
     Error(&'static str),
 }
@@ -28,13 +29,13 @@ enum Refusal {
 use Refusal::{Done, Wait};
 
 impl Etcds {
-    /// What the operator is told when it asks those pods, but for those to which it has no way.
-    pub fn look(&self, places: &[(Arc<str>, Box<str>)], cut: &BTreeSet<String>, latched: Option<u64>) -> Etcd {
+    /// The result of a query of these endpoints. The operator cannot reach those in `cut`.
+    pub fn query(&self, endpoints: &[MemberEndpoint], cut: &BTreeSet<String>, latched: Option<u64>) -> Etcd {
         let answer = |(pod, ip): &(Arc<str>, Box<str>)| (pod.clone(), self.endpoint(pod, ip, cut));
-        let endpoints: std::collections::BTreeMap<_, _> = places.iter().map(answer).collect();
+        let endpoints: std::collections::BTreeMap<_, _> = endpoints.iter().map(answer).collect();
         let can = endpoints.values().flatten().filter(|endpoint| {
-            let ours = latched.is_none_or(|latched| endpoint.cluster_id == latched);
-            ours && endpoint.leader != 0 && !endpoint.learner
+            let counts = latched.is_none_or(|latched| endpoint.cluster_id == latched);
+            counts && endpoint.leader != 0 && !endpoint.learner
         });
         let size = |id: u64| endpoints.values().flatten().filter(|endpoint| endpoint.cluster_id == id).count();
         // The first of the largest.
@@ -43,10 +44,10 @@ impl Etcds {
         let members = cluster.map(|cluster| cluster.members.clone()).ok_or_else(|| "no leader".to_owned());
         let first = cluster.and_then(|cluster| cluster.members.first()).filter(|_| self.alarm);
         let alarms = first.map(|member| (member.id, Alarm::NoSpace)).into_iter().collect();
-        Etcd { endpoints, members, alarms, denied: false, alone: false }
+        Etcd { endpoints, members, alarms, auth_required: false, list_distrusted: false }
     }
 
-    fn endpoint(&self, pod: &str, ip: &str, cut: &BTreeSet<String>) -> Result<Endpoint, String> {
+    fn endpoint(&self, pod: &str, ip: &str, cut: &BTreeSet<String>) -> Result<EndpointStatus, String> {
         let process =
             self.processes.get(pod).filter(|process| process.ip == ip && process.reachable && !cut.contains(pod));
         let process = process.ok_or("cannot be reached")?;
@@ -56,7 +57,7 @@ impl Etcds {
             return Err("refuses connections".to_owned());
         }
         let listed = cluster.members.iter().find(|member| member.id == data.member);
-        Ok(Endpoint {
+        Ok(EndpointStatus {
             cluster_id: data.cluster,
             member_id: data.member,
             version: process.version.to_string(),
@@ -66,36 +67,35 @@ impl Etcds {
             raft_index: data.index,
             applied_index: if process.version.has_learners() { data.index } else { 0 },
             quota: 0,
-            keeps_leading: false,
-            room: None,
+            refuses_transfer: false,
+            volume: None,
         })
     }
 
-    /// Performs an act, as `etcd::Live` and the operator do. What has been changed, if anything.
+    /// Performs an act, as `GrpcEtcdClient` and the operator do. Returns whether anything changed.
     ///
     /// # Errors
     /// As those.
-    pub fn act(&mut self, act: &EtcdAct, cut: &BTreeSet<String>, answer: Answer) -> (bool, Result<(), Error>) {
-        let lost =
-            || Err(Error::transient(EtcdClusterReason::EtcdUnreachable, "whether the change was made is unknown"));
+    pub fn act(&mut self, act: &EtcdAct, cut: &BTreeSet<String>, answer: ActAnswer) -> (bool, Result<(), Error>) {
+        let lost = || Err(Error::transient(EtcdClusterReason::EtcdUnreachable, "the result of the change is unknown"));
         let reached = |address: &&str| {
             self.processes
                 .iter()
                 .any(|(pod, process)| process.ip == **address && process.reachable && !cut.contains(pod))
         };
-        let Some(asked) = act.via.iter().map(|via| &**via).find(reached) else {
+        let Some(asked) = act.endpoints.iter().map(|via| &**via).find(reached) else {
             return (
                 false,
                 Err(Error::transient(EtcdClusterReason::EtcdUnreachable, "no member can be reached for the change")),
             );
         };
-        if answer == Answer::Unasked {
+        if answer == ActAnswer::RequestLost {
             return (false, lost());
         }
         let asked = self.processes.iter().find(|(_, process)| process.ip == asked).map(|(pod, _)| pod.clone());
         let (done, outcome) = match self.change(&asked.unwrap_or_default(), &act.change) {
             Ok(()) => (true, Ok(())),
-            Err(Wait) if matches!(act.change, Change::Touch | Change::Fill { entries: 2.. }) => {
+            Err(Wait) if matches!(act.change, EtcdChange::Touch | EtcdChange::Fill { entries: 2.. }) => {
                 (false, Err(Error::transient(EtcdClusterReason::EtcdError, "etcd: no leader")))
             }
             Err(Done | Wait) => (false, Ok(())),
@@ -103,11 +103,11 @@ impl Etcds {
                 (false, Err(Error::transient(EtcdClusterReason::EtcdError, format!("etcd: {why}"))))
             }
         };
-        if answer == Answer::Lost { (done, lost()) } else { (done, outcome) }
+        if answer == ActAnswer::Lost { (done, lost()) } else { (done, outcome) }
     }
 
-    /// A person removes a member by etcdctl, if etcd does it. One of two stays: the list of the other alone would not be believed until
-    /// the person has put the volume of the removed one aside, which the stories of claims tell.
+    /// A user removes a member with etcdctl, if etcd accepts it. One of two stays: the operator would not trust the list of the
+    /// other until the user retires the volume of the removed one, which the tests of claims cover.
     pub fn expel(&mut self, name: &str) {
         let Some((asked, process)) = self.processes.iter().find(|(pod, process)| *pod != name && process.reachable)
         else {
@@ -116,23 +116,23 @@ impl Etcds {
         let (asked, members) = (asked.clone(), self.volumes.get(&process.volume).map(|data| data.members.clone()));
         let members = members.unwrap_or_default();
         if let Some(member) = members.iter().find(|member| member.name == name && members.len() > 2) {
-            let _ = self.change(&asked, &Change::Remove { id: member.id, absent: Vec::new(), staying: Vec::new() });
+            let _ = self.change(&asked, &EtcdChange::Remove { id: member.id, absent: Vec::new(), staying: Vec::new() });
         }
     }
 
-    fn change(&mut self, asked: &str, change: &Change) -> Result<(), Refusal> {
+    fn change(&mut self, asked: &str, change: &EtcdChange) -> Result<(), Refusal> {
         let data = self.data(asked).ok_or(Refusal::Error("closed"))?.clone();
         let mut cluster = self.clusters.remove(&data.cluster).ok_or(Refusal::Error("closed"))?;
         let done = self.change_of(&mut cluster, asked, data.member, data.cluster, change);
-        if let (Ok(()), Change::Add { .. }) = (&done, change)
+        if let (Ok(()), EtcdChange::Add { .. }) = (&done, change)
             && let Some(member) = cluster.members.last().map(|member| member.id)
         {
             // Its addition is the last entry of the snapshot.
             let top = self.index(data.cluster, cluster.leader) + 1;
             cluster.added.insert(member, top);
         }
-        if done.is_ok() && !matches!(change, Change::MoveLeader { .. }) {
-            let entries = if let Change::Fill { entries } = change { *entries } else { 1 };
+        if done.is_ok() && !matches!(change, EtcdChange::MoveLeader { .. }) {
+            let entries = if let EtcdChange::Fill { entries } = change { *entries } else { 1 };
             self.append(data.cluster, &mut cluster, entries);
             if !cluster.members.iter().any(|member| member.id == cluster.leader) {
                 cluster.leader = 0;
@@ -142,26 +142,33 @@ impl Etcds {
         done
     }
 
-    fn change_of(&mut self, c: &mut Cluster, asked: &str, me: u64, id: u64, change: &Change) -> Result<(), Refusal> {
+    fn change_of(
+        &mut self,
+        c: &mut Cluster,
+        asked: &str,
+        me: u64,
+        id: u64,
+        change: &EtcdChange,
+    ) -> Result<(), Refusal> {
         if c.leader == 0 || !c.members.iter().any(|member| member.id == me) {
             return Err(Wait);
         }
         let known = self.processes.get(asked).is_some_and(|process| process.version.has_learners());
         match change {
-            Change::Add { peer_url, learner } => {
+            EtcdChange::Add { peer_url, learner } => {
                 if *learner && c.minor < 4 {
                     self.violations.push("a learner is added where not all members know of learners".to_owned());
                 }
                 may_add(c, peer_url, *learner && known)?;
                 let member = hash(&[peer_url, &c.acked.to_string()]);
-                c.members.push(Member {
+                c.members.push(ListedMember {
                     id: member,
                     name: String::new(),
                     peer_urls: vec![peer_url.clone()],
                     learner: *learner && known,
                 });
             }
-            Change::Promote { id: learner } => {
+            EtcdChange::Promote { id: learner } => {
                 let member = c.members.iter().find(|member| member.id == *learner);
                 if !member.ok_or(Refusal::Error("member not found"))?.learner {
                     return Err(Done);
@@ -171,18 +178,20 @@ impl Etcds {
                 }
                 c.members.iter_mut().filter(|member| member.id == *learner).for_each(|member| member.learner = false);
             }
-            Change::Remove { id: member, .. } => {
+            EtcdChange::Remove { id: member, .. } => {
                 may_remove(c, *member, self.up(id, *member).is_some())?;
                 c.members.retain(|other| other.id != *member);
-                c.gone.insert(*member);
+                c.removed.insert(*member);
             }
-            Change::Fill { entries } if *entries > IN_TIME => return Err(Refusal::Error("it takes too long")),
-            Change::Disarm { .. } => self.alarm = self.full,
-            Change::Touch | Change::Fill { .. } => {}
-            Change::MoveLeader { .. } if self.processes.get(asked).is_some_and(|process| process.version.minor < 3) => {
+            EtcdChange::Fill { entries } if *entries > IN_TIME => return Err(Refusal::Error("it takes too long")),
+            EtcdChange::Disarm { .. } => self.alarm = self.full,
+            EtcdChange::Touch | EtcdChange::Fill { .. } => {}
+            EtcdChange::MoveLeader { .. }
+                if self.processes.get(asked).is_some_and(|process| process.version.minor < 3) =>
+            {
                 return Err(Refusal::Error("unknown method MoveLeader for service etcdserverpb.Maintenance"));
             }
-            Change::MoveLeader { to } => {
+            EtcdChange::MoveLeader { to } => {
                 let heir = c.voters().any(|member| member.id == *to) && self.up(id, *to).is_some();
                 if c.leader != me || !heir {
                     return Err(Refusal::Error("not leader"));
@@ -221,7 +230,7 @@ fn may_remove(cluster: &Cluster, id: u64, up: bool) -> Result<(), Refusal> {
     if count == 0 || started < count / 2 + 1 {
         return Err(Wait);
     }
-    let connected = |member: &Member| cluster.together.get(&member.id).is_some_and(|ticks| *ticks >= HEALTHY);
+    let connected = |member: &ListedMember| cluster.together.get(&member.id).is_some_and(|ticks| *ticks >= HEALTHY);
     let active = cluster.voters().filter(|member| connected(member)).count();
     // A member that is down is no part of the majority.
     if up && active.saturating_sub(1) < 1 + count / 2 {
@@ -230,7 +239,7 @@ fn may_remove(cluster: &Cluster, id: u64, up: bool) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Whether most of that many voters have started, counting `more`.
+/// Whether a majority of that many voters has started, counting `more`.
 fn enough_started(cluster: &Cluster, voters: usize, more: usize) -> bool {
     cluster.voters().filter(|member| !member.name.is_empty()).count() + more > voters / 2
 }

@@ -9,11 +9,11 @@ use etcd_cluster::observe::Stores;
 use etcd_cluster::plan::{self, EtcdAct, EtcdPlan};
 use jiff::{SignedDuration, Timestamp};
 use runtime::Error;
-use runtime::cache::{Cache, Entry, Projection};
-use runtime::plan::{Effect, Key, Kind};
-use runtime::projections::{Claim, CustomKind as _, Pod, Service};
-use runtime::testing::World;
-use runtime::testing::branching::Pass;
+use runtime::cache::{Cache, CacheEntry, Projection};
+use runtime::plan::{Effect, Key, ResourceKind};
+use runtime::projections::{CustomKind as _, Pod, Pvc, Service};
+use runtime::testing::FakeCluster;
+use runtime::testing::fault_injection::ReconcileFaults;
 use serde_json::{Value, json};
 
 use crate::guard::Guard;
@@ -24,7 +24,7 @@ use crate::raft::Etcds;
 const TICK: SignedDuration = SignedDuration::from_secs(2);
 
 /// The stores of an operator, which the world feeds.
-fn fed(world: &mut World) -> Stores {
+fn fed(world: &mut FakeCluster) -> Stores {
     let stores = Stores::new(&mut Cache::new(&[]));
     world.feed(&stores.clusters);
     world.feed(&stores.pods);
@@ -36,57 +36,57 @@ fn fed(world: &mut World) -> Stores {
 
 /// The world with an operator in it.
 pub struct Bench {
-    pub world: World,
+    pub world: FakeCluster,
     pub stores: Stores,
     pub etcds: Etcds,
     pub kubelet: Kubelet,
     pub key: Key,
     pub now: Timestamp,
-    /// Pods to which the operator has no way.
+    /// Pods that the operator cannot reach.
     pub cut: BTreeSet<String>,
-    /// Whether a network policy lets the operator through to pods of one label only.
+    /// Whether a network policy allows the operator to reach only pods with one label.
     pub policy: bool,
-    /// Whether cluster DNS tells of nobody.
+    /// Whether cluster DNS publishes no address.
     pub mute: bool,
-    /// Why the API server refuses pods as the spec has them.
+    /// Why the API server rejects pods of the current spec.
     pub refuses: Option<String>,
     /// Whether there is a default StorageClass.
     pub default_class: bool,
-    /// Whether the API server answers no query by the operator; its watches go on.
+    /// Whether the API server answers no query of the operator; its watches continue.
     pub blind: bool,
-    /// Whether the namespace dictates which users pods run as.
+    /// Whether the namespace assigns the user ids of pods.
     pub assigns_uids: bool,
-    /// Whether the namespace is being deleted.
-    pub going: bool,
-    /// The cluster's id as it was when status was lost.
+    /// Whether the namespace is terminating.
+    pub terminating: bool,
+    /// The cluster id when status was lost.
     pub latched: Option<String>,
-    /// The object's uid before it came back from a backup.
+    /// The object's uid before its restore from a backup.
     pub earlier: Option<String>,
     pub names: u64,
     pub guard: Guard,
-    /// What happened, in words.
+    /// What happened: lines, and how often each was repeated.
     pub trace: Vec<(String, u32)>,
-    /// Acts upon etcd so far.
+    /// The number of acts so far.
     pub acts: usize,
-    /// The effects of the last pass.
+    /// The number of effects of the last reconcile.
     pub last: usize,
-    /// Whether the operator died in the last pass.
+    /// Whether the operator died in the last reconcile.
     pub died: bool,
     /// Reasons of events so far.
     pub events: Vec<String>,
 }
 
 impl Bench {
-    /// A cluster of that spec, of which the operator knows nothing yet.
+    /// A new cluster with that spec.
     pub fn new(spec: &Value) -> Self {
-        let mut world = World::default();
+        let mut world = FakeCluster::default();
         let stores = fed(&mut world);
-        world.linger(Pod::KIND);
-        world.linger(Claim::KIND);
-        world.linger(EtcdClusterKind::KIND);
+        world.block_deletion(Pod::KIND);
+        world.block_deletion(Pvc::KIND);
+        world.block_deletion(EtcdClusterKind::KIND);
         let key = Key::new("n", "c");
         world.create(EtcdClusterKind::KIND, &key, json!({ "metadata": {}, "spec": spec }));
-        world.deliver_all();
+        world.deliver_all_events();
         Self {
             world,
             stores,
@@ -101,7 +101,7 @@ impl Bench {
             default_class: true,
             blind: false,
             assigns_uids: false,
-            going: false,
+            terminating: false,
             latched: None,
             earlier: None,
             names: 0,
@@ -114,12 +114,12 @@ impl Bench {
         }
     }
 
-    /// Another world that is as this one is now.
+    /// A copy of the world.
     pub fn fork(&self) -> Self {
-        let mut world = self.world.fork();
+        let mut world = self.world.copy_without_stores();
         let stores = fed(&mut world);
-        world.list();
-        world.deliver_all();
+        world.list_all();
+        world.deliver_all_events();
         Self {
             world,
             stores,
@@ -137,9 +137,9 @@ impl Bench {
         }
     }
 
-    /// The object as it truly is.
+    /// The object on the API server.
     pub fn object(&self) -> &Value {
-        self.world.get(EtcdClusterKind::KIND, &self.key).expect("nobody deletes it")
+        self.world.get(EtcdClusterKind::KIND, &self.key).expect("it is not deleted")
     }
 
     /// Changes the object, as a user would.
@@ -147,7 +147,7 @@ impl Bench {
         self.world.edit(EtcdClusterKind::KIND, &self.key.clone(), change);
     }
 
-    /// Lets time go by for all but the operator.
+    /// Advances everything but the operator.
     pub fn tick(&mut self) {
         self.now += TICK;
         let service = self.key.sibling("c-client");
@@ -156,15 +156,15 @@ impl Bench {
         self.etcds.tick();
         self.collect();
         self.kubelet.report(&mut self.world, &self.etcds);
-        self.guard.standing(&self.world, &mut self.etcds);
+        self.guard.check_state(&self.world, &mut self.etcds);
     }
 
     /// Deletes the object, as a user does.
     pub fn delete(&mut self) {
-        self.world.begin_removal(EtcdClusterKind::KIND, &self.key.clone());
+        self.world.delete(EtcdClusterKind::KIND, &self.key.clone());
     }
 
-    /// An object that is being deleted goes once nothing holds it.
+    /// Removes a terminating object without finalizers.
     fn collect(&mut self) {
         let free = |live: &&Value| !live["metadata"]["deletionTimestamp"].is_null() && !is_held(live);
         if self.world.get(EtcdClusterKind::KIND, &self.key).filter(free).is_some() {
@@ -173,57 +173,57 @@ impl Bench {
         self.world.collect_garbage();
     }
 
-    /// One pass over what the stores hold.
-    pub fn pass(&mut self, pass: Pass) {
-        if !pass.late {
-            self.world.catch_up();
+    /// One reconcile with what the stores hold.
+    pub fn pass(&mut self, pass: ReconcileFaults) {
+        if !pass.stale_caches {
+            self.world.deliver_own_writes();
         }
-        let Some(Entry::Object(cluster)) = self.stores.clusters.get(&self.key) else { return };
-        let observed = match self.look(&cluster) {
+        let Some(CacheEntry::Object(cluster)) = self.stores.clusters.get(&self.key) else { return };
+        let observed = match self.observe(&cluster) {
             Ok(observed) => observed,
             Err(error) => {
                 (self.last, self.died) = (0, false);
-                return self.say(&format!("  not observed: {error}"));
+                return self.log(&format!("  not observed: {error}"));
             }
         };
         let plan = plan::plan(&observed, self.now);
-        self.note(&plan);
+        self.log_plan(&plan);
         let cut = &self.unreached();
         self.guard.before(&self.world, &self.etcds, cut, &observed, &plan);
         self.guard.rolls(&self.etcds, &self.kubelet, &observed, &plan, self.now);
-        self.world.lifetime = pass.lives;
-        let (events, count) = (plan.events.clone(), plan.effects.len());
+        self.world.remaining_writes = pass.crash_after;
+        let (events, count) = (plan.events_after_status.clone(), plan.effects.len());
         let (etcds, guard, acts) = (&mut self.etcds, &mut self.guard, &mut self.acts);
-        let done = self.world.pass_with(&*cluster, plan, |world, act: EtcdAct| {
+        let done = self.world.reconcile_with(&*cluster, plan, |world, act: EtcdAct| {
             *acts += 1;
             must_hold(world, &act)?;
-            guard.act(etcds, &observed, &act, cut, pass.answer)
+            guard.act(etcds, &observed, &act, cut, pass.act_answer)
         });
-        self.world.lifetime = None;
+        self.world.remaining_writes = None;
         self.last = count;
         match &done {
             Ok(()) => self.events.extend(events.into_iter().map(|event| event.reason.to_string())),
             Err(error) => {
                 let died = "the manager dies".to_owned();
-                self.say(&format!("    {}", error.as_ref().map_or(died, ToString::to_string)));
+                self.log(&format!("    {}", error.as_ref().map_or(died, ToString::to_string)));
             }
         }
         self.died = matches!(done, Err(None));
         if self.died {
-            // The next one begins with a list of everything.
-            self.world.deliver_all();
+            // The next one starts with a list of everything.
+            self.world.deliver_all_events();
         }
         self.guard.after(&self.world, &mut self.etcds);
     }
 
-    /// Pods that the operator does not reach, whoever else does.
+    /// Pods that the operator cannot reach, though others may.
     pub fn unreached(&self) -> BTreeSet<String> {
         let hidden = seen(&self.world).into_iter().filter(|pod| pod.hidden || self.policy && !pod.allowed);
         hidden.map(|pod| pod.name).chain(self.cut.iter().cloned()).collect()
     }
 
-    /// Writes down what a plan says.
-    fn note(&mut self, plan: &EtcdPlan) {
+    /// Logs a plan.
+    fn log_plan(&mut self, plan: &EtcdPlan) {
         let ready = plan.status.as_ref().and_then(|status| status.contract.condition("Ready").cloned());
         let ready = ready.map(|ready| format!("{}: {}", ready.reason, ready.message)).unwrap_or_default();
         let mut line = format!("  {ready}");
@@ -235,11 +235,11 @@ impl Bench {
                 Effect::Act(act) => write!(line, "; {:?}", act.change),
             };
         }
-        self.say(&line);
+        self.log(&line);
     }
 
-    /// Writes down what happened; once, if it happens again and again.
-    pub fn say(&mut self, what: &str) {
+    /// Logs what happened. Repetitions are counted.
+    pub fn log(&mut self, what: &str) {
         let last = self.trace.iter_mut().rev().take(2).find(|line| line.0 == what);
         match last {
             Some((_, times)) => *times += 1,
@@ -253,16 +253,16 @@ pub fn is_held(live: &Value) -> bool {
     live["metadata"]["finalizers"].as_array().is_some_and(|all| !all.is_empty())
 }
 
-/// What the operator makes sure of by a live look.
-fn must_hold(world: &World, act: &EtcdAct) -> Result<(), Error> {
-    let plan::Change::Remove { absent, staying, .. } = &act.change else { return Ok(()) };
-    let stays = |(kind, key): &(Kind, Key)| {
-        let leaves = |object: &&Value| *kind == Claim::KIND && !object["metadata"]["deletionTimestamp"].is_null();
+/// What the operator verifies by live reads.
+fn must_hold(world: &FakeCluster, act: &EtcdAct) -> Result<(), Error> {
+    let plan::EtcdChange::Remove { absent, staying, .. } = &act.change else { return Ok(()) };
+    let stays = |(kind, key): &(ResourceKind, Key)| {
+        let leaves = |object: &&Value| *kind == Pvc::KIND && !object["metadata"]["deletionTimestamp"].is_null();
         world.get(*kind, key).filter(|object| !leaves(object)).is_some()
     };
     let goes = |key: &Key| world.get(Pod::KIND, key).is_none_or(|pod| !pod["metadata"]["deletionTimestamp"].is_null());
     if absent.iter().any(stays) || staying.iter().any(goes) {
-        return Err(Error::transient(ReconcileReason::Conflict, "it is still there, or not"));
+        return Err(Error::transient(ReconcileReason::Conflict, "the object still exists, or the pod does not stay"));
     }
     Ok(())
 }

@@ -1,9 +1,11 @@
-//! The manager dies at every boundary between two writes, and answers of etcd are lost at every act: each time, all ends
-//! as if nothing had happened.
+//! The manager dies between any two writes, and answers of etcd are lost at any act: each time, the final state is the same as
+//! without that fault.
 
 use runtime::cache::Projection;
-use runtime::projections::{Claim, Pod};
-use runtime::testing::branching::{self, Answer, Done, Fate, Pass, Stage, Taken};
+use runtime::projections::{Pod, Pvc};
+use runtime::testing::fault_injection::{
+    self, ActAnswer, AfterStep, InjectedFault, ReconcileFaults, TestSystem, WriteCounts,
+};
 use serde_json::{Value, json};
 
 use crate::bench::Bench;
@@ -11,7 +13,7 @@ use crate::faults::{Edit, Step};
 use crate::kubelet::seen;
 use crate::stories::version;
 
-/// What is done while the manager dies or is not answered.
+/// The steps during which the fault is injected.
 struct Story {
     name: &'static str,
     spec: Value,
@@ -58,51 +60,51 @@ fn stories() -> Vec<Story> {
     ]
 }
 
-impl Stage for Bench {
+impl TestSystem for Bench {
     type Step = Step;
 
-    fn fork(&self) -> Self {
+    fn copy(&self) -> Self {
         self.fork()
     }
 
-    fn take(&mut self, step: &Step) -> Taken {
+    fn take(&mut self, step: &Step) -> AfterStep {
         match step {
-            Step::Calm(rounds) => Taken::Calm(*rounds),
+            Step::Calm(rounds) => AfterStep::IdleRounds(*rounds),
             step => {
                 self.take(step);
-                Taken::Next
+                AfterStep::Next
             }
         }
     }
 
-    fn go_on(&mut self) {
+    fn advance(&mut self) {
         self.tick();
-        self.world.deliver_all();
+        self.world.deliver_all_events();
     }
 
-    fn pass(&mut self, pass: Pass) {
+    fn reconcile(&mut self, pass: ReconcileFaults) {
         self.pass(pass);
     }
 
-    fn done(&self) -> Done {
-        Done { writes: self.world.writes, acts: self.acts }
+    fn writes(&self) -> WriteCounts {
+        WriteCounts { writes: self.world.writes, acts: self.acts }
     }
 
-    fn died(&self) -> bool {
+    fn has_crashed(&self) -> bool {
         self.died
     }
 
-    fn is_at_rest(&self) -> bool {
+    fn is_settled(&self) -> bool {
         self.at_rest().is_ok()
     }
 
-    fn come_to_rest(&mut self) -> Result<(), String> {
+    fn settle(&mut self) -> Result<(), String> {
         self.settle()
     }
 
-    /// Whatever members are called.
-    fn essence(&self) -> Vec<String> {
-        let names: Vec<String> = [Pod::KIND, Claim::KIND]
+    /// The final state, without the names of members.
+    fn final_state(&self) -> Vec<String> {
+        let names: Vec<String> = [Pod::KIND, Pvc::KIND]
             .into_iter()
             .flat_map(|kind| self.world.all(kind).map(|(key, _)| key.name.to_string()))
             .collect();
@@ -115,7 +117,7 @@ impl Stage for Bench {
         let claim = |(_, claim): (_, &Value)| {
             let mut labels = claim["metadata"]["labels"].clone();
             let mut varies = vec!["cluster-id", "member-id"];
-            // How far a roll had come when its member was removed.
+            // How far a rolling update had progressed when its member was removed.
             if labels["multi-operator.example.com/retired"].is_string() {
                 varies.extend(["etcd-version", "proven"]);
             }
@@ -132,7 +134,7 @@ impl Stage for Bench {
             .world
             .all(Pod::KIND)
             .map(pod)
-            .chain(self.world.all(Claim::KIND).map(claim))
+            .chain(self.world.all(Pvc::KIND).map(claim))
             .chain(others.map(|(key, object)| format!("{key} {object}")))
             .chain(seen(&self.world).into_iter().map(|pod| format!("image {}", pod.image)))
             .chain(conditions.iter().map(|c| format!("{} {} {}", c["type"], c["status"], c["reason"])))
@@ -142,13 +144,13 @@ impl Stage for Bench {
         all
     }
 
-    fn story(&self) -> String {
+    fn trace(&self) -> String {
         self.story()
     }
 }
 
-/// Has it befall the manager at every point there is.
-fn everywhere(fate: Fate) {
+/// Injects the fault at every point.
+fn everywhere(fate: InjectedFault) {
     for story in stories() {
         let mut bench = Bench::new(&story.spec);
         if !story.steps.is_empty()
@@ -156,21 +158,21 @@ fn everywhere(fate: Fate) {
         {
             panic!("{}: {why}\n{}", story.name, bench.story());
         }
-        branching::everywhere(story.name, bench, &story.steps, fate);
+        fault_injection::inject_everywhere(story.name, bench, &story.steps, fate);
     }
 }
 
 #[test]
 fn the_manager_dies_at_every_boundary() {
-    everywhere(Fate::Dies);
+    everywhere(InjectedFault::Crash);
 }
 
 #[test]
 fn an_answer_of_etcd_is_lost_at_every_act() {
-    everywhere(Fate::Act(Answer::Lost));
+    everywhere(InjectedFault::Answer(ActAnswer::Lost));
 }
 
 #[test]
-fn a_question_to_etcd_is_lost_at_every_act() {
-    everywhere(Fate::Act(Answer::Unasked));
+fn a_request_to_etcd_is_lost_at_every_act() {
+    everywhere(InjectedFault::Answer(ActAnswer::RequestLost));
 }

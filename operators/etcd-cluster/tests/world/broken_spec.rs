@@ -1,4 +1,4 @@
-//! A spec that cannot work: it costs one member at most, whatever else is lost meanwhile, and setting it back cures all.
+//! A spec that cannot work affects at most one member, whatever else is lost meanwhile, and reverting it repairs everything.
 
 use serde_json::json;
 
@@ -13,13 +13,13 @@ fn settled(size: u8) -> Bench {
     bench
 }
 
-/// A pod whose etcd runs.
-fn well(bench: &Bench) -> usize {
+/// The index of a pod whose etcd runs.
+fn healthy_pod(bench: &Bench) -> usize {
     let runs = |pod: &String| bench.etcds.processes.contains_key(pod);
     bench.pods().iter().position(runs).expect("one runs")
 }
 
-/// A roll halts at its first member; then another one loses its pod.
+/// A rolling update halts at its first member; then another one loses its pod.
 fn halted_and_then_one_lost(bad: &Edit) -> Bench {
     let mut bench = settled(3);
     if let Edit::Version(version) = bad {
@@ -27,17 +27,17 @@ fn halted_and_then_one_lost(bad: &Edit) -> Bench {
     }
     bench.take(&Step::Edit(bad.clone()));
     bench.take(&Step::Calm(20));
-    // An image is tried first, an option is not.
+    // An image is checked first, an option is not.
     let well_yet = if matches!(bad, Edit::Version(_)) { 3 } else { 2 };
     assert_eq!(bench.etcds.processes.len(), well_yet, "{}", bench.story());
-    let pod = well(&bench);
+    let pod = healthy_pod(&bench);
     bench.take(&Step::Evict(pod));
     bench.take(&Step::Calm(20));
     bench
 }
 
 #[test]
-fn a_halted_roll_and_a_lost_pod_cost_no_quorum() {
+fn a_halted_rolling_update_and_a_lost_pod_cost_no_quorum() {
     for bad in [Edit::Option { good: false }, Edit::Version(version("3.6.99"))] {
         let bench = halted_and_then_one_lost(&bad);
         assert!(bench.etcds.processes.len() >= 2, "{bad:?}: {}", bench.story());
@@ -48,13 +48,13 @@ fn a_halted_roll_and_a_lost_pod_cost_no_quorum() {
 }
 
 #[test]
-fn setting_a_bad_spec_back_cures_whatever_came_of_it() {
+fn reverting_a_bad_spec_repairs_its_effects() {
     for lost in 0..3 {
         let mut bench = settled(3);
         let before = bench.ids();
         bench.take(&Step::Edit(Edit::Option { good: false }));
         bench.take(&Step::Calm(20));
-        // Whichever it is, and once more after that.
+        // Either one, and once more after that.
         (0..2).for_each(|again| {
             bench.take(&Step::Evict((lost + again) % 3));
             bench.take(&Step::Calm(10));
@@ -66,7 +66,7 @@ fn setting_a_bad_spec_back_cures_whatever_came_of_it() {
 }
 
 #[test]
-fn a_spec_that_turns_bad_before_any_member_was_ready_is_cured_by_setting_it_back() {
+fn reverting_a_spec_that_turned_bad_before_any_member_was_ready_repairs_the_cluster() {
     let with = |size: u8, version: &str, storage| json!({ "size": size, "version": version, "storage": storage });
     let ephemeral = json!({ "ephemeral": true });
     for spec in [with(3, "3.6.16", json!({})), with(2, "3.2.13", json!({})), with(2, "3.2.13", ephemeral)] {
@@ -81,7 +81,7 @@ fn a_spec_that_turns_bad_before_any_member_was_ready_is_cured_by_setting_it_back
 }
 
 #[test]
-fn a_good_change_after_a_bad_one_is_rolled() {
+fn a_good_change_after_a_bad_one_is_rolled_out() {
     let mut bench = halted_and_then_one_lost(&Edit::Option { good: false });
     bench.take(&Step::Edit(Edit::Option { good: true }));
     bench.take(&Step::Calm(60));
@@ -90,7 +90,7 @@ fn a_good_change_after_a_bad_one_is_rolled() {
 }
 
 #[test]
-fn a_bad_spec_that_comes_back_costs_one_member_again() {
+fn a_repeated_bad_spec_affects_one_member_again() {
     let mut bench = halted_and_then_one_lost(&Edit::Option { good: false });
     settle(&mut bench);
     for lost in 0..3 {
@@ -104,7 +104,7 @@ fn a_bad_spec_that_comes_back_costs_one_member_again() {
 }
 
 #[test]
-fn members_that_join_while_an_image_is_not_there_come_back_as_they_ran() {
+fn members_that_join_while_an_image_is_missing_restart_with_their_last_spec() {
     let mut bench = Bench::new(&json!({ "size": 1, "version": "3.5.35" }));
     settle(&mut bench);
     bench.take(&Step::Image { version: version("3.6.99"), there: false });
@@ -122,7 +122,7 @@ fn members_that_join_while_an_image_is_not_there_come_back_as_they_ran() {
 }
 
 #[test]
-fn members_without_volumes_are_not_given_up_for_one_that_never_runs() {
+fn members_without_volumes_are_not_replaced_by_one_that_never_runs() {
     for other in [Edit::Option { good: true }, Edit::Isolated(false)] {
         let mut bench = Bench::new(&json!({ "size": 3, "storage": { "ephemeral": true } }));
         settle(&mut bench);
@@ -132,8 +132,8 @@ fn members_without_volumes_are_not_given_up_for_one_that_never_runs() {
         let cluster = bench.cluster().expect("it is latched");
         let voters: Vec<u64> = cluster.voters().map(|member| member.id).collect();
         assert_eq!((voters, bench.etcds.processes.len()), (before, 3), "{}", bench.story());
-        // One more pod, and its data with it, and there is still quorum.
-        let pod = well(&bench);
+        // One more pod is lost with its data, and there is still quorum.
+        let pod = healthy_pod(&bench);
         bench.take(&Step::Evict(pod));
         bench.take(&Step::Calm(10));
         assert!(bench.is("QuorumHealthy"), "{}", bench.story());
@@ -163,7 +163,7 @@ fn members_without_volumes_are_replaced_after_another_one_votes() {
     }
 }
 
-/// With its pod its data would go, and it has only been silent for a moment.
+/// Its data would be lost with its pod, and it has been silent only for a moment.
 #[test]
 fn a_member_without_a_volume_that_does_not_answer_once_keeps_its_pod_though_the_spec_changes() {
     let mut bench = Bench::new(&json!({ "size": 3, "version": "3.6.16", "storage": { "ephemeral": true } }));
@@ -178,7 +178,7 @@ fn a_member_without_a_volume_that_does_not_answer_once_keeps_its_pod_though_the_
 }
 
 #[test]
-fn no_healthy_pod_is_given_up_for_one_that_the_api_server_refuses() {
+fn no_healthy_pod_is_replaced_by_one_that_the_api_server_rejects() {
     let mut bench = settled(3);
     let before: Vec<String> = seen(&bench.world).into_iter().map(|pod| pod.uid).collect();
     bench.refuses = Some("Pod \"c-probe\" is invalid: spec.affinity".to_owned());
@@ -186,17 +186,17 @@ fn no_healthy_pod_is_given_up_for_one_that_the_api_server_refuses() {
     bench.take(&Step::Calm(10));
     let after: Vec<String> = seen(&bench.world).into_iter().map(|pod| pod.uid).collect();
     assert_eq!(after, before, "{}", bench.story());
-    let told = bench.condition("Stalled").expect("it is").clone();
+    let reported = bench.condition("Stalled").expect("it is").clone();
     assert!(
-        told["reason"] == "PodRefused" && told["message"].as_str().is_some_and(|m| m.contains("spec.affinity")),
-        "{told}"
+        reported["reason"] == "PodRefused" && reported["message"].as_str().is_some_and(|m| m.contains("spec.affinity")),
+        "{reported}"
     );
     settle(&mut bench);
 }
 
-/// What can no longer be had holds nothing up that can.
+/// A version whose image is deleted does not block the next one.
 #[test]
-fn a_version_of_which_the_image_is_gone_gives_way_to_its_next_patch() {
+fn a_version_without_an_image_is_replaced_by_its_next_patch() {
     for size in 1..=3 {
         let mut bench = settled(size);
         let before = bench.ids();

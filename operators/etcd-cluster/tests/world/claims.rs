@@ -1,14 +1,14 @@
-//! Labels of claims are edited by hand, and claims of removed members pile up.
+//! Users edit labels of PVCs, and PVCs of removed members accumulate.
 
 use runtime::cache::Projection as _;
-use runtime::projections::{Claim, Pod};
+use runtime::projections::{Pod, Pvc};
 use serde_json::{Value, json};
 
 use crate::bench::Bench;
 use crate::faults::{Edit, Step, name_of};
 use crate::stories::settle;
 
-/// What is done to a claim's labels by hand: one is taken off or set, or all are taken off.
+/// Edits of a PVC's labels: one is removed or set, or all are removed.
 const EDITS: [(&str, Option<&str>); 7] = [
     ("app.kubernetes.io/managed-by", None),
     ("app.kubernetes.io/instance", Some("other")),
@@ -18,7 +18,7 @@ const EDITS: [(&str, Option<&str>); 7] = [
     ("multi-operator.example.com/cluster-id", None),
     ("all", None),
 ];
-/// The mark of claims of removed members.
+/// The label of PVCs of removed members.
 const RETIRED: &str = "multi-operator.example.com/retired";
 
 fn settled(spec: &Value) -> Bench {
@@ -33,7 +33,7 @@ fn members(bench: &Bench) -> Vec<String> {
 
 fn relabel(bench: &mut Bench, member: &str, (label, value): (&str, Option<&str>)) {
     let key = bench.key.sibling(member);
-    bench.world.edit(Claim::KIND, &key, |claim| {
+    bench.world.edit(Pvc::KIND, &key, |claim| {
         let labels = claim["metadata"]["labels"].as_object_mut().expect("it has labels");
         match value {
             _ if label == "all" => labels.clear(),
@@ -43,12 +43,12 @@ fn relabel(bench: &mut Bench, member: &str, (label, value): (&str, Option<&str>)
     });
 }
 
-/// Lets it come to rest with the same members, on the same volumes, and with all labels put right.
+/// Settles the cluster with the same members, on the same volumes, and with all labels restored.
 fn keeps_members(mut bench: Bench, before: &[String], why: &str) {
     settle(&mut bench);
     assert_eq!(members(&bench), before, "{why}: {}", bench.story());
     let labels = |name: &String| {
-        let claim = bench.world.get(Claim::KIND, &bench.key.sibling(name)).expect("it is there");
+        let claim = bench.world.get(Pvc::KIND, &bench.key.sibling(name)).expect("it is there");
         claim["metadata"]["labels"].as_object().expect("it has labels").keys().cloned().collect::<Vec<_>>()
     };
     let all: Vec<_> = before.iter().map(labels).collect();
@@ -56,7 +56,7 @@ fn keeps_members(mut bench: Bench, before: &[String], why: &str) {
 }
 
 #[test]
-fn a_claim_that_is_being_deleted_is_released_though_its_labels_were_edited_by_hand() {
+fn a_terminating_claim_with_edited_labels_is_released() {
     for edit in EDITS {
         let mut bench = settled(&json!({ "size": 3 }));
         let member = members(&bench)[1].clone();
@@ -64,12 +64,12 @@ fn a_claim_that_is_being_deleted_is_released_though_its_labels_were_edited_by_ha
         bench.take(&Step::DropClaim(place));
         relabel(&mut bench, &member, edit);
         settle(&mut bench);
-        assert!(bench.world.get(Claim::KIND, &bench.key.sibling(&member)).is_none(), "{edit:?}: {}", bench.story());
+        assert!(bench.world.get(Pvc::KIND, &bench.key.sibling(&member)).is_none(), "{edit:?}: {}", bench.story());
     }
 }
 
 #[test]
-fn a_claim_whose_labels_were_edited_by_hand_is_the_members_all_the_same() {
+fn a_claim_with_edited_labels_still_belongs_to_its_member() {
     for edit in EDITS {
         for (size, lost) in [(3, 0), (3, 1), (1, 1), (3, 3)] {
             let mut bench = settled(&json!({ "size": size }));
@@ -78,7 +78,7 @@ fn a_claim_whose_labels_were_edited_by_hand_is_the_members_all_the_same() {
             let writes = bench.world.writes;
             relabel(&mut bench, &before[0], edit);
             for pod in &before[..lost] {
-                bench.world.begin_removal(Pod::KIND, &bench.key.sibling(pod));
+                bench.world.delete(Pod::KIND, &bench.key.sibling(pod));
             }
             bench.take(&Step::Calm(20));
             assert!(lost > 0 || bench.world.writes <= writes + 8, "{why}: {}", bench.story());
@@ -88,7 +88,7 @@ fn a_claim_whose_labels_were_edited_by_hand_is_the_members_all_the_same() {
 }
 
 #[test]
-fn a_claim_whose_labels_were_edited_is_found_though_the_status_is_lost() {
+fn a_claim_with_edited_labels_is_found_without_a_status() {
     for edit in EDITS {
         let mut bench = settled(&json!({ "size": 3 }));
         let before = members(&bench);
@@ -99,30 +99,30 @@ fn a_claim_whose_labels_were_edited_is_found_though_the_status_is_lost() {
 }
 
 #[test]
-fn a_claim_of_somebody_elses_under_a_members_name_is_left_alone() {
+fn a_foreign_claim_with_a_members_name_is_not_changed() {
     let mut bench = settled(&json!({ "size": 3 }));
     let before = members(&bench);
     let key = bench.key.sibling(&before[0]);
     bench.world.remove(Pod::KIND, &key);
-    bench.world.remove(Claim::KIND, &key);
-    bench.world.create(Claim::KIND, &key, json!({ "metadata": { "labels": { "app": "other" } }, "spec": {} }));
+    bench.world.remove(Pvc::KIND, &key);
+    bench.world.create(Pvc::KIND, &key, json!({ "metadata": { "labels": { "app": "other" } }, "spec": {} }));
     bench.take(&Step::Calm(30));
-    let ready = bench.condition("Ready").expect("it says how it fares").clone();
+    let ready = bench.condition("Ready").expect("a message").clone();
     assert_eq!(ready["reason"], "NameTaken", "{}", bench.story());
     assert_eq!(members(&bench), before, "{}", bench.story());
-    bench.world.remove(Claim::KIND, &key);
+    bench.world.remove(Pvc::KIND, &key);
     settle(&mut bench);
     assert!(!members(&bench).contains(&before[0]), "{}", bench.story());
 }
 
 #[test]
-fn a_member_whose_claim_was_marked_as_retired_by_hand_comes_back_on_it() {
+fn a_member_restarts_on_a_claim_that_a_user_marked_as_retired() {
     for (size, lost) in [(3, 0), (3, 1), (1, 1), (3, 3)] {
         let mut bench = settled(&json!({ "size": size }));
         let before = members(&bench);
         relabel(&mut bench, &before[0], (RETIRED, Some("true")));
         for pod in &before[..lost] {
-            bench.world.begin_removal(Pod::KIND, &bench.key.sibling(pod));
+            bench.world.delete(Pod::KIND, &bench.key.sibling(pod));
         }
         bench.take(&Step::Calm(40));
         let warning = bench.condition("Warning").map(|warning| warning["reason"].clone());
@@ -134,7 +134,7 @@ fn a_member_whose_claim_was_marked_as_retired_by_hand_comes_back_on_it() {
 
 fn retired(bench: &Bench) -> Vec<String> {
     let marked = |claim: &Value| claim["metadata"]["labels"][RETIRED].is_string();
-    let claims = bench.world.all(Claim::KIND).filter(|(_, claim)| marked(claim));
+    let claims = bench.world.all(Pvc::KIND).filter(|(_, claim)| marked(claim));
     claims.map(|(key, _)| key.name.to_string()).collect()
 }
 
@@ -146,23 +146,23 @@ fn there_and_back(bench: &mut Bench) {
 }
 
 #[test]
-fn of_many_retired_claims_the_oldest_go_and_those_that_a_person_has_put_aside_stay() {
+fn the_oldest_retired_claims_are_deleted_except_those_that_a_user_has_marked() {
     let mut bench = settled(&json!({ "size": 3 }));
     there_and_back(&mut bench);
     let by_hand = retired(&bench);
     for name in &by_hand {
-        // As an earlier manager, or a person, has marked them.
+        // As an earlier manager, or a user, has marked them.
         relabel(&mut bench, name, ("multi-operator.example.com/retired-by", None));
     }
-    let mut ours: Vec<String> = Vec::new();
+    let mut known: Vec<String> = Vec::new();
     for _ in 0..5 {
         there_and_back(&mut bench);
         let left = retired(&bench);
         assert!(by_hand.iter().all(|name| left.contains(name)), "{left:?} without {by_hand:?}");
         let now: Vec<String> = left.into_iter().filter(|name| !by_hand.contains(name)).collect();
-        let new = now.iter().filter(|name| !ours.contains(name)).count();
-        assert!(new == 2 && now.len() <= 6, "the newest stay: {now:?} of {ours:?}");
-        ours = now;
+        let new = now.iter().filter(|name| !known.contains(name)).count();
+        assert!(new == 2 && now.len() <= 6, "the newest stay: {now:?} of {known:?}");
+        known = now;
     }
-    assert_eq!(ours.len(), 6);
+    assert_eq!(known.len(), 6);
 }

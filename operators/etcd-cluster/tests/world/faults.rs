@@ -3,13 +3,13 @@
 use api::ReconcileReason;
 use api::etcd_cluster::{ADOPT, MOVE_LEADER};
 use etcd_cluster::EtcdClusterKind;
-use etcd_cluster::plan::Member;
+use etcd_cluster::plan::ListedMember;
 use etcd_cluster::plan::names::member_of;
 use runtime::Error;
 use runtime::cache::Projection;
-use runtime::plan::Kind;
-use runtime::projections::{Claim, CustomKind as _, DisruptionBudget, Pod, Service};
-use runtime::testing::branching::Pass;
+use runtime::plan::ResourceKind;
+use runtime::projections::{CustomKind as _, DisruptionBudget, Pod, Pvc, Service};
+use runtime::testing::fault_injection::ReconcileFaults;
 use serde_json::{Value, json};
 
 use crate::bench::Bench;
@@ -17,7 +17,7 @@ use crate::kubelet::NODES;
 use crate::raft::Cluster;
 pub use crate::step::{Edit, Step, VERSIONS};
 
-/// What is done to labels by hand.
+/// Edits of labels by users.
 pub const LABELS: [(&str, Option<&str>); 5] = [
     ("app.kubernetes.io/managed-by", None),
     ("etcd_cluster", None),
@@ -27,12 +27,12 @@ pub const LABELS: [(&str, Option<&str>); 5] = [
 ];
 
 impl Bench {
-    /// Lets it happen.
+    /// Takes a step.
     pub fn take(&mut self, step: &Step) {
-        self.say(&format!("{step:?}"));
+        self.log(&format!("{step:?}"));
         match step {
             Step::Pass(pass) => self.pass(*pass),
-            Step::See { kind, count } => self.world.deliver_of(kind_of(*kind), *count),
+            Step::See { kind, count } => self.world.deliver_events_of(kind_of(*kind), *count),
             Step::Tick => self.tick(),
             Step::Calm(rounds) => (0..*rounds).for_each(|_| self.round()),
             Step::Wait(minutes) => self.now += jiff::SignedDuration::from_mins(i64::from(*minutes)),
@@ -80,7 +80,7 @@ impl Bench {
             Step::Mute(mute) => self.mute = *mute,
             Step::Blind(blind) => self.blind = *blind,
             Step::Pace { slow, lazy } => (self.etcds.pace.slow, self.etcds.pace.lazy) = (*slow, *lazy),
-            Step::Refuse { pods, told } => self.refuse_pods(*pods, *told),
+            Step::Refuse { pods, reported } => self.refuse_pods(*pods, *reported),
             Step::Alarm(full) => {
                 self.etcds.full = *full;
                 self.etcds.alarm |= full;
@@ -110,20 +110,20 @@ impl Bench {
         }
     }
 
-    /// Has pods refused, as a quota does; a dry run need not have told of it before.
-    pub fn refuse_pods(&mut self, pods: bool, told: bool) {
+    /// Rejects pods, as a quota does; dry runs report that only if `reported`.
+    pub fn refuse_pods(&mut self, pods: bool, reported: bool) {
         const WHY: &str = "exceeded quota";
-        self.refuses = (pods && told).then(|| WHY.to_owned());
+        self.refuses = (pods && reported).then(|| WHY.to_owned());
         let error =
             Error::Transient { reason: ReconcileReason::Forbidden.into(), message: WHY.to_owned(), stalled: true };
         self.world.refuse(Pod::KIND, pods.then_some(error));
     }
 
-    /// All goes on, the operator included.
+    /// Advances everything, the operator included.
     pub fn round(&mut self) {
         self.tick();
-        self.world.deliver_all();
-        self.pass(Pass::default());
+        self.world.deliver_all_events();
+        self.pass(ReconcileFaults::default());
     }
 
     fn user(&mut self, edit: &Edit) {
@@ -149,7 +149,7 @@ impl Bench {
         });
     }
 
-    /// What takes pods or data away: never so much that no majority of voters has all it ever had.
+    /// Deletes pods or data, but never so much that no majority of voters has all data.
     fn damage(&mut self, step: &Step) {
         let (Step::Evict(pod)
         | Step::EvictFully(pod)
@@ -163,7 +163,7 @@ impl Bench {
         let key = self.key.sibling(&pod);
         let goes =
             |claim: &Value| !claim["metadata"]["deletionTimestamp"].is_null() || claim["status"]["phase"] == "Lost";
-        let claim = self.world.get(Claim::KIND, &key).is_some_and(|claim| !goes(claim));
+        let claim = self.world.get(Pvc::KIND, &key).is_some_and(|claim| !goes(claim));
         let harmless = matches!(step, Step::Evict(_)) && claim;
         if !harmless && !self.may_destroy(&pod) || harmless && self.is_unknown() {
             return;
@@ -180,33 +180,33 @@ impl Bench {
                     _ => drop(self.etcds.volumes.remove(&volume)),
                 }
             }
-            // Before anything is latched a person has to look.
+            // Before anything is latched, this needs a user.
             Step::Lose(_) if self.cluster_id().is_none() => {}
-            Step::Lose(_) => self.world.edit(Claim::KIND, &key, |claim| claim["status"]["phase"] = json!("Lost")),
+            Step::Lose(_) => self.world.edit(Pvc::KIND, &key, |claim| claim["status"]["phase"] = json!("Lost")),
             _ => {
                 if !matches!(step, Step::DropClaim(_)) {
-                    self.world.begin_removal(Pod::KIND, &key);
+                    self.world.delete(Pod::KIND, &key);
                 }
                 if !matches!(step, Step::Evict(_)) {
-                    self.world.begin_removal(Claim::KIND, &key);
+                    self.world.delete(Pvc::KIND, &key);
                 }
             }
         }
         let learns = |cluster: &Cluster| cluster.members.iter().any(|member| member.learner && name_of(member) == pod);
         if self.cluster().is_none_or(learns) {
-            // Else it might be relied upon in the same moment, and nobody could have known.
-            self.world.deliver_all();
+            // Otherwise the operator might rely on it at the same moment, without a way to know.
+            self.world.deliver_all_events();
         }
     }
 
-    /// Somebody takes a label from a member's claim, or gives it another value.
+    /// A user removes a label of a member's PVC, or changes its value.
     fn relabel_claim(&mut self, pod: usize, label: usize) {
-        // While nothing is latched, and of claims that no pod and no status refer to, labels are all that tells of them.
+        // Before anything is latched, and for PVCs that no pod and no status refer to, only labels identify them.
         let Some(pod) = self.pick(pod).filter(|_| self.status()["clusterID"].is_string()) else { return };
         let is_listed = self.cluster().is_some_and(|cluster| cluster.voters().any(|member| name_of(member) == pod));
         let key = self.key.sibling(&pod);
-        // One that goes has to be found until its member has been replaced, and one that does not tell yet what it holds, at all.
-        let stays = self.world.get(Claim::KIND, &key).is_some_and(|claim| {
+        // A terminating PVC has to be found until its member is replaced, and one that does not record its data yet, at any time.
+        let stays = self.world.get(Pvc::KIND, &key).is_some_and(|claim| {
             let labels = &claim["metadata"]["labels"];
             claim["metadata"]["deletionTimestamp"].is_null()
                 && labels["multi-operator.example.com/cluster-id"].is_string()
@@ -215,18 +215,18 @@ impl Bench {
             return;
         }
         let (label, value) = LABELS[label % LABELS.len()];
-        self.world.edit(Claim::KIND, &key, |claim| {
+        self.world.edit(Pvc::KIND, &key, |claim| {
             let labels = claim["metadata"]["labels"].as_object_mut();
             labels.map(|labels| match value {
                 Some(value) => labels.insert(label.to_owned(), json!(value)),
                 None => labels.remove(label),
             });
         });
-        // Should its pod go in the same moment, nobody could have known.
-        self.world.deliver_all();
+        // If its pod were deleted at the same moment, the operator could not know.
+        self.world.deliver_all_events();
     }
 
-    /// Somebody replaces the status by nothing; not while it alone tells of something.
+    /// A user empties the status, unless only the status records something.
     fn lose_status(&mut self) {
         let is_found = self.latched.is_none() || self.status()["clusterID"].is_string();
         if !self.is_labeled() || self.is_unknown() || !is_found {
@@ -236,7 +236,7 @@ impl Bench {
         self.edit(|object| object["status"] = json!({}));
     }
 
-    /// The object goes and comes back. What it owned goes with it.
+    /// The object is deleted with what it owns, and created again.
     fn reborn(&mut self, status: bool) {
         if !status && !self.is_labeled() {
             return;
@@ -253,7 +253,7 @@ impl Bench {
         }
         self.world.remove(EtcdClusterKind::KIND, &key);
         self.world.create(EtcdClusterKind::KIND, &key, object);
-        self.world.deliver_all();
+        self.world.deliver_all_events();
     }
 
     fn pick(&self, which: usize) -> Option<String> {
@@ -262,15 +262,15 @@ impl Bench {
     }
 }
 
-/// A member's name, be it one that has not started.
-pub fn name_of(member: &Member) -> &str {
+/// A member's name, even if it has not started.
+pub fn name_of(member: &ListedMember) -> &str {
     member.peer_urls.first().and_then(|url| member_of(url)).unwrap_or_default()
 }
 
-fn kind_of(which: usize) -> Kind {
+fn kind_of(which: usize) -> ResourceKind {
     match which % 5 {
         0 => Pod::KIND,
-        1 => Claim::KIND,
+        1 => Pvc::KIND,
         2 => Service::KIND,
         3 => DisruptionBudget::KIND,
         _ => EtcdClusterKind::KIND,

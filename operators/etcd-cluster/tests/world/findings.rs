@@ -1,9 +1,9 @@
-//! What was found by attacking real clusters, each as a story.
+//! Findings of attacks on real clusters, each as a test.
 
 use api::etcd_cluster::OnDelete;
 use runtime::cache::Projection as _;
-use runtime::projections::{Claim, Pod, Service};
-use runtime::testing::branching::Pass;
+use runtime::projections::{Pod, Pvc, Service};
+use runtime::testing::fault_injection::ReconcileFaults;
 use serde_json::{Value, json};
 
 use crate::bench::Bench;
@@ -23,7 +23,7 @@ fn members(bench: &Bench) -> Vec<String> {
 }
 
 #[test]
-fn of_five_the_dead_one_goes_first() {
+fn of_five_the_failed_one_is_removed_first() {
     for node in 0..4 {
         let mut bench = settled(&json!({ "size": 5 }));
         bench.take(&Step::Node { node, up: false });
@@ -32,8 +32,8 @@ fn of_five_the_dead_one_goes_first() {
         let left = members(&bench);
         assert_eq!(left.len(), 3, "{}", bench.story());
         let cluster = bench.cluster().expect("it is latched");
-        let up = |member: &etcd_cluster::plan::Member| cluster.together.contains_key(&member.id);
-        assert!(cluster.members.iter().all(up), "those that work stay: {}", bench.story());
+        let up = |member: &etcd_cluster::plan::ListedMember| cluster.together.contains_key(&member.id);
+        assert!(cluster.members.iter().all(up), "working members stay: {}", bench.story());
         settle(&mut bench);
     }
 }
@@ -43,8 +43,10 @@ fn a_large_snapshot_count_does_not_keep_members_at_3_6() {
     for lives in [None, Some(1), Some(2)] {
         let mut bench = settled(&json!({ "size": 3, "version": "3.6.16", "options": { "snapshot-count": "1000000" } }));
         bench.take(&Step::Edit(Edit::Version(version("v3.7.3"))));
-        bench.world.deliver_all();
-        (0..3).for_each(|_| bench.take(&Step::Pass(Pass { lives, ..Pass::default() })));
+        bench.world.deliver_all_events();
+        (0..3).for_each(|_| {
+            bench.take(&Step::Pass(ReconcileFaults { crash_after: lives, ..ReconcileFaults::default() }))
+        });
         settle(&mut bench);
         assert_eq!(bench.status()["currentVersion"], "3.7.3", "{}", bench.story());
         let cluster = bench.cluster().expect("it is latched");
@@ -54,11 +56,11 @@ fn a_large_snapshot_count_does_not_keep_members_at_3_6() {
 }
 
 #[test]
-fn a_larger_size_is_taken_back_by_taking_it_back() {
+fn a_larger_size_can_be_reverted() {
     let mut bench = settled(&json!({ "size": 3, "storage": { "size": "1Gi" } }));
     let sizes = |bench: &Bench| -> Vec<Value> {
         let size = |claim: &Value| claim["spec"]["resources"]["requests"]["storage"].clone();
-        bench.world.all(Claim::KIND).map(|(_, claim)| size(claim)).collect()
+        bench.world.all(Pvc::KIND).map(|(_, claim)| size(claim)).collect()
     };
     bench.edit(|object| object["spec"]["storage"]["size"] = json!("2Gi"));
     settle(&mut bench);
@@ -101,11 +103,11 @@ fn a_planned_change_of_version_is_no_lost_quorum_where_data_is_in_pods() {
             assert!(!conditions.iter().any(lost), "{size}: {}", bench.story());
         }
         settle(&mut bench);
-        // What happens unasked is told of.
+        // An unrequested loss is reported.
         (0..size).for_each(|pod| bench.take(&Step::Kill(pod)));
         bench.etcds.tick();
-        bench.world.deliver_all();
-        bench.pass(Pass::default());
+        bench.world.deliver_all_events();
+        bench.pass(ReconcileFaults::default());
         assert!(
             bench.condition("QuorumHealthy").is_some_and(|c| c["reason"] == "QuorumUnconfirmed"),
             "{}",
@@ -145,20 +147,20 @@ fn members_that_never_voted_leave_no_volumes_behind() {
         bench.take(&Step::Calm(15));
         bench.take(&Step::Wait(11));
     }
-    let claims = bench.world.all(Claim::KIND).count();
+    let claims = bench.world.all(Pvc::KIND).count();
     assert!(claims <= 5, "{claims} claims: {}", bench.story());
     settle(&mut bench);
 }
 
 #[test]
-fn before_3_3_the_leader_is_rolled_last_and_another_is_elected() {
+fn before_3_3_the_leader_is_updated_last_and_another_is_elected() {
     let mut bench = settled(&json!({ "size": 3, "version": "3.2.13" }));
     let led = bench.guard.led;
     bench.take(&Step::Edit(Edit::Restart(1)));
     settle(&mut bench);
     bench.take(&Step::Edit(Edit::Version(version("3.3.27"))));
     settle(&mut bench);
-    assert_eq!(bench.guard.led, led, "nobody was asked to hand over: {}", bench.story());
+    assert_eq!(bench.guard.led, led, "no leadership was transferred: {}", bench.story());
     for size in [5, 3] {
         bench.take(&Step::Edit(Edit::Size(size)));
         settle(&mut bench);
@@ -166,7 +168,7 @@ fn before_3_3_the_leader_is_rolled_last_and_another_is_elected() {
 }
 
 #[test]
-fn labels_that_were_edited_by_hand_are_put_right_by_few_writes() {
+fn edited_labels_are_restored_with_few_writes() {
     for label in 0..5 {
         let mut bench = settled(&json!({ "size": 3 }));
         let before = seen(&bench.world);
@@ -188,12 +190,12 @@ fn labels_that_were_edited_by_hand_are_put_right_by_few_writes() {
 }
 
 #[test]
-fn while_a_pods_labels_are_put_right_no_foreign_pod_is_selected() {
+fn no_foreign_pod_is_selected_while_a_pods_labels_are_restored() {
     let mut bench = settled(&json!({ "size": 3 }));
     bench.take(&Step::Relabel { pod: 1, label: 4 });
     for _ in 0..4 {
-        bench.world.deliver_all();
-        bench.pass(Pass::default());
+        bench.world.deliver_all_events();
+        bench.pass(ReconcileFaults::default());
         for name in ["c-client", "c"] {
             let service = bench.world.get(Service::KIND, &bench.key.sibling(name)).expect("it is there");
             assert!(
@@ -207,12 +209,12 @@ fn while_a_pods_labels_are_put_right_no_foreign_pod_is_selected() {
 }
 
 #[test]
-fn deleted_claims_are_told_of_and_their_members_replaced_one_by_one() {
+fn deleted_claims_are_reported_and_their_members_replaced_one_by_one() {
     for size in [1, 2, 3, 5] {
         let mut bench = settled(&json!({ "size": size }));
         let before = members(&bench);
         for member in &before {
-            bench.world.begin_removal(Claim::KIND, &bench.key.sibling(member));
+            bench.world.delete(Pvc::KIND, &bench.key.sibling(member));
         }
         bench.take(&Step::Calm(1));
         let reason = |type_: &str| bench.condition(type_).map(|c| (c["status"].clone(), c["reason"].clone()));
@@ -221,17 +223,17 @@ fn deleted_claims_are_told_of_and_their_members_replaced_one_by_one() {
         assert!(bench.events.iter().any(|reason| reason == "ClaimTerminating"), "{:?}", bench.events);
         settle(&mut bench);
         assert!(members(&bench).iter().all(|member| !before.contains(member)), "{}", bench.story());
-        let going = |claim: &Value| !claim["metadata"]["deletionTimestamp"].is_null();
-        assert!(!bench.world.all(Claim::KIND).any(|(_, claim)| going(claim)), "{}", bench.story());
+        let terminating = |claim: &Value| !claim["metadata"]["deletionTimestamp"].is_null();
+        assert!(!bench.world.all(Pvc::KIND).any(|(_, claim)| terminating(claim)), "{}", bench.story());
     }
 }
 
 #[test]
-fn no_member_is_given_up_before_another_votes_in_its_place() {
+fn no_member_is_removed_before_another_votes_in_its_place() {
     let mut bench = settled(&json!({ "size": 3 }));
     let before = members(&bench);
-    bench.world.begin_removal(Claim::KIND, &bench.key.sibling(&before[0]));
-    // Nobody gets any further, as where there is no node for a fourth.
+    bench.world.delete(Pvc::KIND, &bench.key.sibling(&before[0]));
+    // The replacement makes no progress, as without a node for a fourth member.
     bench.take(&Step::Pace { slow: true, lazy: false });
     bench.take(&Step::Calm(30));
     assert!(before.iter().all(|member| members(&bench).contains(member)), "{}", bench.story());
@@ -240,12 +242,12 @@ fn no_member_is_given_up_before_another_votes_in_its_place() {
 }
 
 #[test]
-fn before_3_3_a_leader_whose_claim_goes_is_removed_without_handing_over() {
+fn before_3_3_a_leader_whose_claim_is_deleted_is_removed_without_a_transfer() {
     for size in [1, 3] {
         let mut bench = settled(&json!({ "size": size, "version": "3.2.13" }));
         let before = members(&bench);
         for member in &before {
-            bench.world.begin_removal(Claim::KIND, &bench.key.sibling(member));
+            bench.world.delete(Pvc::KIND, &bench.key.sibling(member));
         }
         settle(&mut bench);
         assert!(members(&bench).iter().all(|member| !before.contains(member)), "{}", bench.story());
@@ -253,9 +255,9 @@ fn before_3_3_a_leader_whose_claim_goes_is_removed_without_handing_over() {
     }
 }
 
-/// It is the whole cluster, or half of it, so nobody answers while it has no pod.
+/// It is the complete cluster, or half of it, so no member answers while it has no pod.
 #[test]
-fn other_pods_and_another_minor_version_are_asked_for_at_once() {
+fn new_pods_and_another_minor_version_are_requested_at_once() {
     for (from, to) in [("3.6.16", "v3.7.3"), ("3.5.35", "3.6.16"), ("3.5.35", "3.5.16")] {
         for size in 1..=3 {
             let mut bench = settled(&json!({ "size": size, "version": from }));

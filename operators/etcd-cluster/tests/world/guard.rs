@@ -1,15 +1,15 @@
-//! What must never happen.
+//! The invariants of a world.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use etcd_cluster::plan::{Change, EtcdAct, EtcdPlan, Observed};
+use etcd_cluster::plan::{EtcdAct, EtcdChange, EtcdPlan, Observed};
 use jiff::Timestamp;
 use runtime::Error;
 use runtime::cache::Projection;
 use runtime::plan::{Effect, Key};
-use runtime::projections::{Claim, Pod};
-use runtime::testing::World;
-use runtime::testing::branching::Answer;
+use runtime::projections::{Pod, Pvc};
+use runtime::testing::FakeCluster;
+use runtime::testing::fault_injection::ActAnswer;
 use serde_json::Value;
 
 use crate::bench::is_held;
@@ -17,64 +17,64 @@ use crate::faults::name_of;
 use crate::kubelet::{Kubelet, seen};
 use crate::raft::{Cluster, Etcds};
 
-/// Watches over a world.
+/// Checks the invariants.
 #[derive(Clone, Debug, Default)]
 pub struct Guard {
-    /// Pods that the operator has doomed, by uid, with the image that they then had; until their process is another.
+    /// Pods that the operator has deleted or changed, by uid, with their previous image; until their process is another one.
     doomed: BTreeMap<String, (String, String)>,
-    before: Sight,
-    /// How often what was agreed on has been changed in this pass.
+    before: Snapshot,
+    /// The number of membership changes in this reconcile.
     changes: usize,
-    /// The one cluster, once it is latched.
+    /// The id of the cluster, once it is latched.
     latched: Option<u64>,
-    /// How often leadership has been moved.
+    /// The number of leadership transfers.
     pub led: usize,
 }
 
-/// What of a world is compared.
+/// The compared part of a world.
 #[derive(Clone, Debug, Default)]
-struct Sight {
-    /// By uid: name, image, whether it is being deleted.
+struct Snapshot {
+    /// By uid: name, image, whether the pod is terminating.
     pods: BTreeMap<String, (String, String, bool)>,
     /// By uid.
     claims: BTreeMap<String, ClaimSeen>,
-    /// What may be done with claims: whether they are all kept.
+    /// Whether all PVCs are to be retained.
     retain: bool,
     size: usize,
-    /// Whether the cluster itself is being deleted.
-    going: bool,
+    /// Whether the cluster is terminating.
+    terminating: bool,
     listed: BTreeSet<String>,
 }
 
-/// What of a claim is compared.
+/// The compared part of a PVC.
 #[derive(Clone, Debug)]
 struct ClaimSeen {
     name: String,
     deleting: bool,
     retired: bool,
-    /// Whether it has ever had a volume, and a member that votes.
+    /// Whether it ever had a volume, and a member that votes.
     filled: bool,
-    /// Whether the operator's finalizer holds it.
+    /// Whether it has the operator's finalizer.
     held: bool,
 }
 
 impl Guard {
-    /// Remembers how things were, and judges a plan by itself.
+    /// Records the state before a reconcile, and checks the plan.
     pub fn before(
         &mut self,
-        world: &World,
+        world: &FakeCluster,
         etcds: &Etcds,
         cut: &BTreeSet<String>,
         observed: &Observed,
         plan: &EtcdPlan,
     ) {
         self.changes = 0;
-        self.before = Sight::of(world);
+        self.before = Snapshot::of(world);
         let storage = observed.cluster.spec.storage.as_ref();
         self.before.retain = storage.is_none_or(|storage| storage.on_delete == api::etcd_cluster::OnDelete::Retain);
         self.before.size = usize::try_from(observed.cluster.spec.size).unwrap_or(0);
         self.before.listed = self.listed(etcds);
-        self.before.going = observed.cluster.meta.deleting;
+        self.before.terminating = observed.cluster.meta.deleting;
         let status = &observed.cluster.status;
         let latched = status.cluster_id.as_deref().and_then(|id| u64::from_str_radix(id, 16).ok());
         assert!(self.latched.is_none() || latched.is_none() || self.latched == latched, "another cluster is latched");
@@ -86,10 +86,10 @@ impl Guard {
         };
         assert!(plan.effects.iter().filter(disruptive).count() <= 1, "one step at a time: {:?}", plan.effects);
         if observed.etcd.members.is_err() && self.latched.is_some() {
-            // One that is isolated is of no use to the others, and another pod may cure it. Of an only member nobody else's quorum
-            // depends, and each change of its spec costs it its pod.
+            // An isolated member does not help the others, and a new pod may repair it. No other member depends on the quorum of
+            // a single member, and each change of its spec replaces its pod.
             let alone = self.cluster(etcds).is_some_and(|cluster| cluster.voters().count() == 1);
-            // To the operator, one that it is cut off from, and that has no quorum either, is like one that is isolated.
+            // To the operator, a member that it cannot reach and that has no quorum is like an isolated one.
             let unknown = |pod: &str| cut.contains(pod) && !is_ready(world, &observed.cluster.meta.key.sibling(pod));
             let runs = |pod: &str| {
                 let reachable = etcds.processes.get(pod).is_some_and(|process| process.reachable);
@@ -97,7 +97,7 @@ impl Guard {
             };
             let works = |uid: &str| seen(world).iter().any(|pod| pod.uid == uid && runs(&pod.name));
             let destructive = |effect: &Effect<EtcdAct>| match effect {
-                Effect::Delete(delete) => delete.kind == Claim::KIND || works(&delete.uid),
+                Effect::Delete(delete) => delete.kind == Pvc::KIND || works(&delete.uid),
                 Effect::Act(_) => true,
                 Effect::Apply(apply) => {
                     !apply.body["metadata"]["labels"]["multi-operator.example.com/retired"].is_null()
@@ -109,12 +109,12 @@ impl Guard {
         assert!(plan.effects.is_empty() || !observed.cluster.spec.paused, "paused");
     }
 
-    /// Judges whether the time has come for another image.
+    /// Checks whether a pod may get another image now.
     pub fn rolls(&self, etcds: &Etcds, kubelet: &Kubelet, observed: &Observed, plan: &EtcdPlan, now: Timestamp) {
-        let mut unsettled = kubelet.unsettled(now);
-        // Of a start that its stores have not heard of, the operator cannot know.
+        let mut unsettled = kubelet.unstable(now);
+        // The operator cannot know of a start that its stores have not received.
         let containers =
-            observed.staying().flat_map(|(pod, running)| running.containers.iter().map(move |of| (pod, of)));
+            observed.live_pods().flat_map(|(pod, running)| running.containers.iter().map(move |of| (pod, of)));
         let heard: BTreeSet<_> = containers.map(|(pod, of)| (&*pod.meta.key.name, of.restarts)).collect();
         unsettled.retain(|name, restarts| heard.contains(&(*name, *restarts)));
         for effect in &plan.effects {
@@ -126,33 +126,33 @@ impl Guard {
         }
     }
 
-    /// Performs an act, and judges what it did.
+    /// Performs an act, and checks its result.
     pub fn act(
         &mut self,
         etcds: &mut Etcds,
         observed: &Observed,
         act: &EtcdAct,
         cut: &BTreeSet<String>,
-        answer: Answer,
+        answer: ActAnswer,
     ) -> Result<(), Error> {
         let had = self.has_quorum(etcds);
         let removed = match act.change {
-            Change::Remove { id, .. } => self.needed(etcds, observed, id, cut),
+            EtcdChange::Remove { id, .. } => self.needed(etcds, observed, id, cut),
             _ => None,
         };
         let (done, outcome) = etcds.act(act, cut, answer);
         if !done {
             return outcome;
         }
-        self.led += usize::from(matches!(act.change, Change::MoveLeader { .. }));
+        self.led += usize::from(matches!(act.change, EtcdChange::MoveLeader { .. }));
         self.changes += usize::from(is_of_membership(&act.change));
         if self.changes > 1 {
             etcds.violations.push("two changes of membership in one pass".to_owned());
         }
         if let Some(name) = removed {
-            etcds.violations.push(format!("{name} is removed, and is well"));
+            etcds.violations.push(format!("{name} is removed, and is healthy"));
         }
-        let voting_alone = matches!(act.change, Change::Add { learner: false, .. }) && self.voters(etcds) == 2;
+        let voting_alone = matches!(act.change, EtcdChange::Add { learner: false, .. }) && self.voters(etcds) == 2;
         if had && !self.has_quorum(etcds) && !voting_alone {
             etcds.violations.push(format!("{:?} takes quorum away", act.change));
         }
@@ -163,13 +163,13 @@ impl Guard {
         outcome
     }
 
-    /// The name of a member that is well and wanted, and must not be removed.
+    /// The name of a healthy, desired member, which must not be removed.
     fn needed(&self, etcds: &Etcds, observed: &Observed, id: u64, cut: &BTreeSet<String>) -> Option<String> {
         let cluster = self.cluster(etcds)?;
         let (pod, _) = etcds.up(self.latched?, id)?;
         let votes = cluster.voters().any(|member| member.id == id);
         let marked = observed.pods.iter().any(|seen| {
-            let running = seen.running.as_ref().filter(|_| &*seen.meta.key.name == pod);
+            let running = seen.details.as_ref().filter(|_| &*seen.meta.key.name == pod);
             running.is_some_and(|running| running.annotations.contains_key("multi-operator.example.com/retiring"))
         });
         let ephemeral = observed.cluster.status.storage.as_ref().is_some_and(|storage| !storage.durable);
@@ -180,13 +180,13 @@ impl Guard {
         (votes && cluster.leader != 0 && wanted).then(|| pod.to_owned())
     }
 
-    /// Judges what a pass did to pods and claims.
-    pub fn after(&mut self, world: &World, etcds: &mut Etcds) {
+    /// Checks what a reconcile did to pods and PVCs.
+    pub fn after(&mut self, world: &FakeCluster, etcds: &mut Etcds) {
         let had = self.has_quorum(etcds);
-        let now = Sight::of(world);
+        let now = Snapshot::of(world);
         for (uid, (name, image, deleting)) in &self.before.pods {
             let after = now.pods.get(uid);
-            let hit = after.is_none_or(|(_, now, going)| now != image || (*going && !deleting));
+            let hit = after.is_none_or(|(_, now, terminating)| now != image || (*terminating && !deleting));
             if hit {
                 self.doomed.insert(uid.clone(), (name.clone(), image.clone()));
             }
@@ -198,14 +198,14 @@ impl Guard {
             let doomed: Vec<&String> = self.doomed.values().map(|(name, _)| name).collect();
             etcds.violations.push(format!("quorum is lost by what was done to the pods {doomed:?}"));
         }
-        // Of many claims that are retired, the oldest go while the members are well.
+        // The oldest of many retired PVCs are deleted while the members are healthy.
         let kept = self.before.claims.values().filter(|claim| claim.retired && !claim.deleting).count();
         let many = had && kept > (2 * self.before.size).max(5);
         for (uid, ClaimSeen { name, deleting, retired, filled, held }) in &self.before.claims {
             let after = now.claims.get(uid);
             let deleted = after.is_none_or(|now| now.deleting && !deleting);
             let put_away = after.is_some_and(|now| now.retired && !retired);
-            let released = after.is_some_and(|now| *held && !now.held) && !retired && !self.before.going;
+            let released = after.is_some_and(|now| *held && !now.held) && !retired && !self.before.terminating;
             if deleted && *filled && self.before.retain && !(*retired && many) {
                 etcds.violations.push(format!("claim {name} is deleted, and should be retained"));
             }
@@ -218,8 +218,8 @@ impl Guard {
         }
     }
 
-    /// Judges how things stand.
-    pub fn standing(&mut self, world: &World, etcds: &mut Etcds) {
+    /// Checks the state.
+    pub fn check_state(&mut self, world: &FakeCluster, etcds: &mut Etcds) {
         let pods = seen(world);
         self.doomed.retain(|uid, (name, image)| {
             let same = pods.iter().any(|pod| pod.uid == *uid && (pod.image != *image || pod.deleting));
@@ -236,7 +236,7 @@ impl Guard {
         etcds.clusters.get(&self.latched?)
     }
 
-    /// Who is a member, by name; before one is latched, of whatever clusters there are.
+    /// The names of the members; before a cluster is latched, of all clusters.
     fn listed(&self, etcds: &Etcds) -> BTreeSet<String> {
         let clusters = etcds.clusters.iter().filter(|(id, _)| self.latched.is_none_or(|latched| latched == **id));
         clusters.flat_map(|(_, cluster)| &cluster.members).map(|member| name_of(member).to_owned()).collect()
@@ -246,7 +246,7 @@ impl Guard {
         self.cluster(etcds).map_or(0, |cluster| cluster.voters().count())
     }
 
-    /// Whether there is a majority, without those that the operator itself has doomed.
+    /// Whether there is a majority, without pods that the operator has deleted or changed.
     fn has_quorum(&self, etcds: &Etcds) -> bool {
         let Some((id, cluster)) = self.latched.zip(self.cluster(etcds)) else { return false };
         let doomed = |pod: &str| self.doomed.values().any(|(name, _)| name == pod);
@@ -255,14 +255,17 @@ impl Guard {
     }
 }
 
-/// Whether the kubelet finds a pod ready.
-fn is_ready(world: &World, pod: &Key) -> bool {
+/// Whether the kubelet reports a pod as ready.
+fn is_ready(world: &FakeCluster, pod: &Key) -> bool {
     let conditions = world.get(Pod::KIND, pod).and_then(|pod| pod["status"]["conditions"].as_array());
     conditions.is_some_and(|all| all.iter().any(|of| of["type"] == "Ready" && of["status"] == "True"))
 }
 
-fn is_of_membership(change: &Change) -> bool {
-    !matches!(change, Change::MoveLeader { .. } | Change::Touch | Change::Fill { .. } | Change::Disarm { .. })
+fn is_of_membership(change: &EtcdChange) -> bool {
+    !matches!(
+        change,
+        EtcdChange::MoveLeader { .. } | EtcdChange::Touch | EtcdChange::Fill { .. } | EtcdChange::Disarm { .. }
+    )
 }
 
 /// Whether the process of a pod is of that image.
@@ -270,14 +273,14 @@ fn runs(etcds: &Etcds, pod: &str, image: &str) -> bool {
     etcds.processes.get(pod).is_some_and(|process| image.ends_with(&format!(":v{}", process.version)))
 }
 
-impl Sight {
-    fn of(world: &World) -> Self {
+impl Snapshot {
+    fn of(world: &FakeCluster) -> Self {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let pods = seen(world).into_iter().map(|pod| (pod.uid, (pod.name, pod.image, pod.deleting))).collect();
-        let claims = world.all(Claim::KIND).map(|(key, claim)| {
+        let claims = world.all(Pvc::KIND).map(|(key, claim)| {
             let meta = &claim["metadata"];
             let retired = meta["labels"]["multi-operator.example.com/retired"].is_string();
-            // A member that never voted has nothing that others do not.
+            // A member that never voted has no data that the others lack.
             let joining = meta["labels"]["multi-operator.example.com/joining"].is_string();
             let filled = claim["status"]["phase"].is_string() && !joining;
             let deleting = !meta["deletionTimestamp"].is_null();

@@ -1,8 +1,8 @@
-//! Members that their kubelets find ready, and that reach each other, and that the operator does not reach.
+//! Members that are ready and reach each other, but that the operator cannot reach.
 
 use std::collections::BTreeSet;
 
-use runtime::testing::branching::Pass;
+use runtime::testing::fault_injection::ReconcileFaults;
 use serde_json::json;
 
 use crate::bench::Bench;
@@ -17,17 +17,17 @@ fn uids(bench: &Bench) -> BTreeSet<String> {
     seen(&bench.world).into_iter().map(|pod| pod.uid).collect()
 }
 
-/// Where one of the pods is that a roll has not reached, which has hidden its first one.
-fn beside_the_hidden_one(bench: &Bench) -> usize {
+/// The index of a pod that a rolling update, which has hidden its first one, has not reached.
+fn other_than_the_hidden_one(bench: &Bench) -> usize {
     let hidden = seen(&bench.world).into_iter().find(|pod| pod.hidden).expect("a roll begins").name;
     bench.pods().iter().position(|pod| *pod != hidden).expect("there are others")
 }
 
-/// Lets that many rounds pass, in which nothing is done that must never be.
-fn innocently(bench: &mut Bench, rounds: usize) {
+/// Advances that many rounds, and checks the invariants.
+fn advance(bench: &mut Bench, rounds: usize) {
     for _ in 0..rounds {
         bench.round();
-        assert_eq!(bench.innocent(), Ok(()), "{}", bench.story());
+        assert_eq!(bench.check_invariants(), Ok(()), "{}", bench.story());
     }
 }
 
@@ -36,10 +36,10 @@ fn stalled(bench: &Bench) -> Option<&str> {
 }
 
 fn message(bench: &Bench) -> &str {
-    bench.condition("Ready").and_then(|ready| ready["message"].as_str()).expect("it says how it fares")
+    bench.condition("Ready").and_then(|ready| ready["message"].as_str()).expect("a message")
 }
 
-/// A network policy lets the operator through to pods with a label that none has.
+/// A network policy allows the operator to reach only pods with a label that none has.
 fn cut_off(size: u8, version: &str) -> Bench {
     let mut bench = settled_at(size, version);
     bench.policy = true;
@@ -47,7 +47,7 @@ fn cut_off(size: u8, version: &str) -> Bench {
     bench
 }
 
-/// The label by which that policy lets it through.
+/// Sets the label by which that policy allows it.
 fn allow(bench: &mut Bench) {
     bench.edit(|object| object["spec"]["pod"]["labels"]["allowed"] = json!("yes"));
 }
@@ -60,7 +60,7 @@ fn is_well(bench: &mut Bench, members: &[u64]) {
 }
 
 #[test]
-fn members_that_the_operator_alone_cannot_reach_are_told_of_and_left_alone() {
+fn members_that_only_the_operator_cannot_reach_are_reported_and_not_changed() {
     for size in [1, 2, 3] {
         let mut bench = settled_at(size, "3.6.16");
         let (members, pods) = (bench.ids(), uids(&bench));
@@ -70,8 +70,8 @@ fn members_that_the_operator_alone_cannot_reach_are_told_of_and_left_alone() {
         bench.take(&Step::Calm(LONG));
         assert_eq!(stalled(&bench), Some("MembersUnreachable"), "{}", bench.story());
         assert!(bench.events.iter().any(|reason| reason == "QuorumLost"), "{:?}", bench.events);
-        let told = message(&bench);
-        assert!(told.contains("ready") && told.contains("port 2379"), "{told}");
+        let reported = message(&bench);
+        assert!(reported.contains("ready") && reported.contains("port 2379"), "{reported}");
         assert_eq!(uids(&bench), pods, "{}", bench.story());
         bench.policy = false;
         is_well(&mut bench, &members);
@@ -80,29 +80,29 @@ fn members_that_the_operator_alone_cannot_reach_are_told_of_and_left_alone() {
 }
 
 #[test]
-fn two_of_three_that_the_operator_cannot_reach_are_told_of() {
+fn two_of_three_unreachable_members_are_reported() {
     let mut bench = settled_at(3, "3.6.16");
     (0..2).for_each(|pod| bench.take(&Step::Cut { pod, cut: true }));
     bench.take(&Step::Calm(LONG));
-    // With the third there is quorum, which it knows of.
+    // With the third one there is quorum, which the operator knows.
     assert!(bench.is("QuorumHealthy") && !bench.is("Ready"), "{}", bench.story());
 }
 
 #[test]
-fn a_member_that_the_operator_cannot_reach_is_not_said_to_be_restarting_for_ever() {
+fn an_unreachable_member_is_not_reported_as_restarting_for_ever() {
     let mut bench = settled_at(1, "3.6.16");
     let members = bench.ids();
     bench.take(&Step::Edit(Edit::Hidden(true)));
     bench.take(&Step::Calm(LONG));
     assert_eq!(stalled(&bench), Some("MembersUnreachable"), "{}", bench.story());
-    let quorum = bench.condition("QuorumHealthy").expect("it is told")["status"].clone();
+    let quorum = bench.condition("QuorumHealthy").expect("a condition")["status"].clone();
     assert_eq!(quorum, "False", "{}", bench.story());
     bench.take(&Step::Edit(Edit::Hidden(false)));
     is_well(&mut bench, &members);
 }
 
 #[test]
-fn a_corrected_spec_reaches_an_only_member_that_the_operator_cannot_reach() {
+fn a_single_unreachable_member_gets_a_corrected_spec() {
     let mut bench = cut_off(1, "3.6.16");
     let members = bench.ids();
     allow(&mut bench);
@@ -113,7 +113,7 @@ fn a_corrected_spec_reaches_an_only_member_that_the_operator_cannot_reach() {
 }
 
 #[test]
-fn an_only_member_that_the_operator_cannot_reach_keeps_its_pod_until_the_next_one_is_proved() {
+fn a_single_unreachable_member_keeps_its_pod_until_the_next_one_is_checked() {
     let mut bench = cut_off(1, "3.6.16");
     let (members, pods) = (bench.ids(), uids(&bench));
     bench.refuses = Some("violates PodSecurity".to_owned());
@@ -129,9 +129,9 @@ fn an_only_member_that_the_operator_cannot_reach_keeps_its_pod_until_the_next_on
     is_well(&mut bench, &members);
 }
 
-/// What lets the operator through comes first.
+/// The change that lets the operator reach the member comes first.
 #[test]
-fn an_only_member_that_the_operator_cannot_reach_goes_to_another_minor_version_after_it_is_reached() {
+fn a_single_unreachable_member_changes_its_minor_version_after_it_is_reached() {
     for (from, to) in [("3.6.16", "v3.7.3"), ("3.5.35", "3.6.16"), ("3.4.40", "3.5.35")] {
         let mut bench = cut_off(1, from);
         let members = bench.ids();
@@ -143,28 +143,28 @@ fn an_only_member_that_the_operator_cannot_reach_goes_to_another_minor_version_a
     }
 }
 
-/// Of four, three are needed, and it is one of them.
+/// Of four members three are needed, and it is one of them.
 #[test]
-fn a_member_that_the_operator_cannot_reach_keeps_its_pod_while_quorum_takes_it() {
+fn an_unreachable_member_keeps_its_pod_while_quorum_needs_it() {
     let mut bench = settled_at(4, "3.6.16");
     let members = bench.ids();
     bench.take(&Step::Edit(Edit::Hidden(true)));
     bench.take(&Step::Calm(40));
-    let pod = beside_the_hidden_one(&bench);
+    let pod = other_than_the_hidden_one(&bench);
     bench.take(&Step::Spoil { pod, wiped: false });
     bench.take(&Step::Edit(Edit::Hidden(false)));
-    innocently(&mut bench, 120);
+    advance(&mut bench, 120);
     assert!(bench.is("Ready"), "{}", bench.story());
     settle(&mut bench);
     assert_eq!(bench.ids().iter().filter(|id| members.contains(id)).count(), 3, "{}", bench.story());
 }
 
-/// The second one lost its pod before anything was known to have run in it, so it came back as the spec asked.
+/// The second one lost its pod before any spec was known to run in it, so it restarted with the current spec.
 #[test]
-fn two_of_three_that_the_operator_cannot_reach_come_back_one_after_the_other() {
+fn two_of_three_unreachable_members_recover_one_after_the_other() {
     let mut bench = Bench::new(&json!({ "size": 3, "version": "3.6.16" }));
     bench.take(&Step::Calm(13));
-    bench.take(&Step::Pass(Pass::default()));
+    bench.take(&Step::Pass(ReconcileFaults::default()));
     bench.take(&Step::Edit(Edit::Hidden(true)));
     bench.take(&Step::Calm(6));
     bench.take(&Step::Evict(2));
@@ -173,13 +173,13 @@ fn two_of_three_that_the_operator_cannot_reach_come_back_one_after_the_other() {
     bench.take(&Step::Calm(4));
     assert_eq!(seen(&bench.world).iter().filter(|pod| pod.hidden).count(), 2, "{}", bench.story());
     bench.take(&Step::Edit(Edit::Hidden(false)));
-    innocently(&mut bench, 240);
+    advance(&mut bench, 240);
     assert!(bench.is("Ready") && bench.ids() == members, "{}", bench.story());
 }
 
-/// The second one has its data in its pod. Before 3.4 it votes as soon as it is listed; later it is given up after ten minutes.
+/// The second one has its data in its pod. Before 3.4 it votes at once; from 3.4 on it is replaced after ten minutes.
 #[test]
-fn a_member_that_the_operator_cannot_reach_and_that_has_no_volume_is_replaced_once_something_else_is_asked_for() {
+fn an_unreachable_member_without_a_volume_is_replaced_once_the_spec_changes() {
     for version in ["3.3.27", "3.6.16"] {
         let mut bench = Bench::new(&json!({ "size": 3, "version": version, "storage": { "ephemeral": true } }));
         bench.take(&Step::Calm(2));
@@ -191,7 +191,7 @@ fn a_member_that_the_operator_cannot_reach_and_that_has_no_volume_is_replaced_on
 
 /// A read is answered, and the third one has no pod, so it is the hidden one that holds quorum with the first.
 #[test]
-fn a_member_that_cannot_come_back_is_replaced_where_one_that_the_operator_cannot_reach_holds_quorum() {
+fn a_lost_member_is_replaced_if_an_unreachable_one_holds_quorum() {
     let mut bench = Bench::new(&json!({ "size": 3 }));
     bench.take(&Step::Calm(14));
     bench.take(&Step::Edit(Edit::Hidden(true)));
@@ -212,15 +212,15 @@ fn a_member_that_cannot_come_back_is_replaced_where_one_that_the_operator_cannot
     assert!(kept.iter().all(|id| bench.ids().contains(id)), "{}", bench.story());
 }
 
-/// What cannot be read does not start, so it agrees to nothing either.
+/// Broken data does not start, so this member does not vote either.
 #[test]
-fn a_member_whose_data_is_broken_is_replaced_where_one_that_the_operator_cannot_reach_holds_quorum() {
+fn a_member_with_broken_data_is_replaced_if_an_unreachable_one_holds_quorum() {
     for wiped in [false, true] {
         let mut bench = settled_at(3, "3.6.16");
         bench.take(&Step::Edit(Edit::Hidden(true)));
         bench.take(&Step::Calm(20));
         let before = bench.ids();
-        let pod = beside_the_hidden_one(&bench);
+        let pod = other_than_the_hidden_one(&bench);
         bench.take(&Step::Spoil { pod, wiped });
         bench.take(&Step::Calm(LONG + 20));
         assert!(bench.is("QuorumHealthy"), "{}", bench.story());
@@ -232,12 +232,12 @@ fn a_member_whose_data_is_broken_is_replaced_where_one_that_the_operator_cannot_
     }
 }
 
-/// Nobody but itself agrees to anything yet.
+/// It is the only voter.
 #[test]
-fn an_only_voter_that_the_operator_cannot_reach_is_given_what_is_asked_for_next_though_another_member_learns() {
+fn a_single_unreachable_voter_gets_the_next_spec_while_a_learner_joins() {
     for is_lost in [false, true] {
         let mut bench = Bench::new(&json!({ "size": 3, "version": "3.6.16" }));
-        (0..3).for_each(|_| bench.take(&Step::Pass(Pass::default())));
+        (0..3).for_each(|_| bench.take(&Step::Pass(ReconcileFaults::default())));
         bench.take(&Step::Edit(Edit::Hidden(true)));
         bench.tick();
         bench.take(&Step::Calm(5));
@@ -259,10 +259,10 @@ fn an_only_voter_that_the_operator_cannot_reach_is_given_what_is_asked_for_next_
     }
 }
 
-/// Without quorum its kubelet does not find it ready, and to the operator it is like one that nobody reaches. It has not been as
-/// asked while it was well.
+/// Without quorum it is not ready, and to the operator it is like an isolated member. It has not run the current spec while it
+/// was healthy.
 #[test]
-fn a_member_that_the_operator_cannot_reach_and_that_has_no_quorum_is_given_what_is_asked_for_next() {
+fn an_unreachable_member_without_quorum_gets_the_next_spec() {
     let mut bench = Bench::new(&json!({ "size": 3, "version": "3.3.27" }));
     bench.take(&Step::Calm(3));
     bench.take(&Step::Edit(Edit::Option { good: false }));
@@ -277,9 +277,9 @@ fn a_member_that_the_operator_cannot_reach_and_that_has_no_quorum_is_given_what_
     assert!(members.iter().all(|id| bench.ids().contains(id)), "{}", bench.story());
 }
 
-/// What it runs, its kubelet tells: there is no way back to what it ran when it answered last.
+/// The kubelet reports its version: etcd cannot go back to the version that it ran when it last answered.
 #[test]
-fn an_upgrade_that_hides_a_member_is_taken_back_only_as_far_as_etcd_can() {
+fn an_upgrade_that_hides_a_member_is_reverted_only_as_far_as_etcd_can() {
     for (size, runs) in [(1, "3.6.16"), (3, "3.5.35")] {
         let mut bench = settled_at(size, "3.5.35");
         let members = bench.ids();

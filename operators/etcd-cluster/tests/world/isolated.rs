@@ -1,4 +1,4 @@
-//! Pods in which etcd runs and that nobody reaches, because of what the spec says of them.
+//! Isolated pods: etcd runs, but the spec keeps the operator and the other members from reaching it.
 
 use serde_json::{Value, json};
 
@@ -26,7 +26,7 @@ fn running(bench: &Bench) -> Vec<String> {
 }
 
 #[test]
-fn setting_a_spec_back_reaches_a_member_whose_etcd_runs_isolated() {
+fn reverting_a_spec_repairs_an_isolated_member() {
     for lost in [None, Some(0), Some(1), Some(2)] {
         let mut bench = settled(3);
         let before = bench.ids();
@@ -36,7 +36,7 @@ fn setting_a_spec_back_reaches_a_member_whose_etcd_runs_isolated() {
         assert_eq!((isolated(), bench.etcds.processes.len()), (1, 3), "{}", bench.story());
         assert!(bench.is("QuorumHealthy"), "{}", bench.story());
         if let Some(lost) = lost {
-            // Its node is gone with it, so there is no quorum until the isolated one is back.
+            // Its node is lost as well, so there is no quorum until the isolated one is back.
             bench.take(&Step::Node { node: lost, up: false });
             bench.take(&Step::Calm(5));
         }
@@ -49,7 +49,7 @@ fn setting_a_spec_back_reaches_a_member_whose_etcd_runs_isolated() {
 }
 
 #[test]
-fn an_only_member_that_runs_isolated_is_given_what_is_asked_for_next() {
+fn a_single_isolated_member_gets_the_next_spec() {
     let mut bench = settled(1);
     bench.take(&Step::Edit(Edit::Isolated(true)));
     bench.take(&Step::Calm(20));
@@ -58,7 +58,7 @@ fn an_only_member_that_runs_isolated_is_given_what_is_asked_for_next() {
 }
 
 #[test]
-fn a_member_that_runs_isolated_is_given_what_is_asked_for_next() {
+fn an_isolated_member_gets_the_next_spec() {
     let mut bench = settled(3);
     bench.take(&Step::Edit(Edit::Isolated(true)));
     bench.take(&Step::Calm(20));
@@ -68,9 +68,9 @@ fn a_member_that_runs_isolated_is_given_what_is_asked_for_next() {
     assert!(bench.is("Ready"), "{}", bench.story());
 }
 
-/// There is nothing that it could come back on.
+/// It has no volume to restart on.
 #[test]
-fn a_member_that_runs_isolated_and_loses_its_volume_is_replaced_once_something_else_is_asked_for() {
+fn an_isolated_member_that_loses_its_volume_is_replaced_once_the_spec_changes() {
     for damage in [Step::Lose, Step::DropClaim] {
         for next in [None, Some(Edit::Option { good: true }), Some(Edit::Version(version("v3.7.3")))] {
             let mut bench = settled(3);
@@ -92,7 +92,7 @@ fn a_member_that_runs_isolated_and_loses_its_volume_is_replaced_once_something_e
 }
 
 #[test]
-fn a_member_that_runs_isolated_and_keeps_its_data_in_its_pod_is_replaced_once_something_else_is_asked_for() {
+fn an_isolated_member_with_data_in_its_pod_is_replaced_once_the_spec_changes() {
     let mut bench = Bench::new(&json!({ "size": 3, "version": "3.6.16", "storage": { "ephemeral": true } }));
     settle(&mut bench);
     bench.take(&Step::Edit(Edit::Isolated(true)));
@@ -100,7 +100,7 @@ fn a_member_that_runs_isolated_and_keeps_its_data_in_its_pod_is_replaced_once_so
     settle(&mut bench);
 }
 
-/// A first member that is isolated from the start.
+/// A first member that is isolated from its start.
 fn first(size: u8, version: &str, storage: Value) -> Bench {
     let labels = json!({ "labels": { "isolated": "yes" } });
     let mut bench = Bench::new(&json!({ "size": size, "version": version, "storage": storage, "pod": labels }));
@@ -110,7 +110,7 @@ fn first(size: u8, version: &str, storage: Value) -> Bench {
 }
 
 #[test]
-fn a_first_member_that_runs_isolated_is_given_what_is_asked_for_next() {
+fn an_isolated_first_member_gets_the_next_spec() {
     for (size, storage) in [(1, json!({})), (3, json!({})), (3, json!({ "ephemeral": true }))] {
         let mut bench = first(size, "3.6.16", storage);
         bench.take(&Step::Edit(Edit::Isolated(false)));
@@ -121,7 +121,7 @@ fn a_first_member_that_runs_isolated_is_given_what_is_asked_for_next() {
 }
 
 #[test]
-fn the_volume_of_a_first_member_that_runs_isolated_is_kept() {
+fn the_volume_of_an_isolated_first_member_is_kept() {
     let mut bench = first(1, "3.6.16", json!({}));
     let begun: Vec<u64> = bench.etcds.clusters.keys().copied().collect();
     bench.take(&Step::Edit(Edit::Isolated(false)));
@@ -130,12 +130,12 @@ fn the_volume_of_a_first_member_that_runs_isolated_is_kept() {
 }
 
 #[test]
-fn a_first_member_that_runs_isolated_answers_before_it_goes_to_another_minor_version() {
+fn an_isolated_first_member_answers_before_it_changes_its_minor_version() {
     for (from, to, runs) in [
         ("3.6.16", "v3.7.3", "3.7.3"),
         ("3.5.35", "3.6.16", "3.6.16"),
         ("3.4.40", "3.5.35", "3.5.35"),
-        // Refused.
+        // Rejected.
         ("3.6.16", "3.5.35", "3.6.16"),
         ("3.5.35", "v3.7.3", "3.5.35"),
     ] {
@@ -157,12 +157,12 @@ fn a_first_member_that_runs_isolated_answers_before_it_goes_to_another_minor_ver
 }
 
 #[test]
-fn a_first_member_that_keeps_its_data_in_its_pod_is_made_as_asked() {
+fn an_isolated_first_member_with_data_in_its_pod_is_recreated_with_the_current_spec() {
     let mut bench = first(3, "3.6.16", json!({ "ephemeral": true }));
     bench.take(&Step::Edit(Edit::Isolated(false)));
     bench.take(&Step::Edit(Edit::Version(version("3.4.40"))));
     settle(&mut bench);
-    assert_eq!(running(&bench), ["3.4.40"], "nobody was ever let in: {}", bench.story());
+    assert_eq!(running(&bench), ["3.4.40"], "no client could ever connect: {}", bench.story());
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn an_isolation_and_the_version_are_corrected_at_once() {
         ("3.6.16", "v3.7.3", "3.7.3"),
         ("3.5.35", "3.6.16", "3.6.16"),
         ("3.4.40", "3.5.35", "3.5.35"),
-        // Refused.
+        // Rejected.
         ("3.6.16", "3.5.35", "3.6.16"),
     ] {
         for size in [1, 3] {
@@ -191,7 +191,7 @@ fn an_isolation_and_the_version_are_corrected_at_once() {
 }
 
 #[test]
-fn an_isolation_that_costs_the_quorum_is_corrected_together_with_other_things() {
+fn an_isolation_that_costs_quorum_is_corrected_together_with_other_changes() {
     for other in [Edit::Quota(true), Edit::Option { good: true }, Edit::Version(version("v3.7.3"))] {
         let mut bench = settled(2);
         let before = bench.ids();
@@ -207,9 +207,9 @@ fn an_isolation_that_costs_the_quorum_is_corrected_together_with_other_things() 
     }
 }
 
-/// Before 3.4 it votes as soon as it is listed.
+/// Before 3.4 a member votes as soon as it is listed.
 #[test]
-fn a_second_member_that_votes_and_was_never_reached_is_given_what_is_asked_for_next() {
+fn a_second_member_that_votes_and_was_never_reached_gets_the_next_spec() {
     for (calm, storage) in [(3, json!({})), (2, json!({ "ephemeral": true }))] {
         for next in [None, Some(Edit::Version(version("3.3.27")))] {
             let mut bench = Bench::new(&json!({ "size": 3, "version": "3.2.13", "storage": storage }));
@@ -224,8 +224,8 @@ fn a_second_member_that_votes_and_was_never_reached_is_given_what_is_asked_for_n
 }
 
 #[test]
-fn an_isolation_and_an_upgrade_are_taken_back_at_once() {
-    // The only member is a whole cluster that has gone up, though nobody has seen that: there is no way back.
+fn an_isolation_and_an_upgrade_are_reverted_at_once() {
+    // The only member has upgraded the cluster version, though the operator has not observed that: it cannot go back.
     for (size, runs) in [(1, "3.6.16"), (3, "3.5.35")] {
         let mut bench = settled_at(size, "3.5.35");
         let before = bench.ids();
@@ -241,10 +241,10 @@ fn an_isolation_and_an_upgrade_are_taken_back_at_once() {
     }
 }
 
-/// One that is latched, and has not run as the spec asks by then, so nothing is known to run in it. The second one's pod waits
-/// to be listed.
+/// The first member is latched, and has not run the current spec, so no spec is known to run in it. The second one's pod waits to
+/// be listed.
 #[test]
-fn a_member_that_comes_back_isolated_before_the_second_one_has_joined_is_given_what_is_asked_for_next() {
+fn a_member_that_restarts_isolated_before_the_second_one_has_joined_gets_the_next_spec() {
     for next in [None, Some(Edit::Quota(true))] {
         let mut bench = Bench::new(&json!({ "size": 2, "version": "3.6.16" }));
         bench.take(&Step::Calm(3));
@@ -266,9 +266,9 @@ fn a_member_that_comes_back_isolated_before_the_second_one_has_joined_is_given_w
     }
 }
 
-/// Two vote, and the first one's pod has not been as asked while it was well.
+/// Two members vote, and the first one has not run the current spec while it was healthy.
 #[test]
-fn a_member_of_two_of_which_no_spec_is_known_to_have_run_comes_back_from_an_isolation_with_other_things() {
+fn an_isolated_member_of_two_without_a_known_good_spec_recovers_with_other_changes() {
     let mut bench = Bench::new(&json!({ "size": 2, "version": "3.6.16" }));
     bench.take(&Step::Calm(3));
     bench.take(&Step::Edit(Edit::Quota(true)));

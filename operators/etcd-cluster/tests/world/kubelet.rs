@@ -1,41 +1,41 @@
-//! Scheduler, kubelets and the keeper of claims: what they make of the pods and claims of the world.
+//! The scheduler, the kubelets and the PVC protection of a world.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use runtime::cache::Projection;
 use runtime::plan::Key;
-use runtime::projections::{Claim, Pod};
-use runtime::testing::World;
+use runtime::projections::{Pod, Pvc};
+use runtime::testing::FakeCluster;
 use serde_json::{Value, json};
 
 use crate::agent;
 use crate::bench::is_held;
 use crate::life::{Life, Stage, ends, start};
-use crate::pods::{PodSeen, Report, Told};
+use crate::pods::{ContainerState, PodSeen, Report};
 use crate::raft::Etcds;
 
 /// How many nodes there are.
 pub const NODES: u8 = 4;
 
-/// All of them.
+/// The scheduler and all kubelets.
 #[derive(Clone, Debug, Default)]
 pub struct Kubelet {
     /// Pods that have a node, by uid.
     lives: BTreeMap<String, Life>,
-    /// Nodes that are not there.
+    /// Nodes that are down.
     pub down: BTreeSet<u8>,
     /// Tags of images that cannot be pulled.
     pub missing: BTreeSet<String>,
-    /// Whether etcd ends in all pods in which it runs for a while only.
+    /// Whether etcd ends in all fragile pods.
     pub worn: bool,
     addresses: u32,
     now: Timestamp,
 }
 
 impl Kubelet {
-    /// Lets each pod get one stage further.
-    pub fn tick(&mut self, world: &mut World, etcds: &mut Etcds, now: Timestamp) {
+    /// Advances each pod by one stage.
+    pub fn tick(&mut self, world: &mut FakeCluster, etcds: &mut Etcds, now: Timestamp) {
         self.now = now;
         let pods = seen(world);
         self.lives.retain(|uid, life| {
@@ -50,8 +50,7 @@ impl Kubelet {
         }
         self.tick_pulls(world);
         keep_claims(world);
-        let claims: BTreeSet<String> =
-            world.all(Claim::KIND).map(|(_, claim)| text(&claim["metadata"]["uid"])).collect();
+        let claims: BTreeSet<String> = world.all(Pvc::KIND).map(|(_, claim)| text(&claim["metadata"]["uid"])).collect();
         let kept = |volume: &String| match volume.strip_prefix("empty-") {
             Some(pod) => self.lives.contains_key(pod),
             None => claims.contains(volume),
@@ -60,8 +59,8 @@ impl Kubelet {
         etcds.processes.retain(|_, process| kept(&process.volume) && etcds.volumes.contains_key(&process.volume));
     }
 
-    /// Pods that only try something, without data or an address, come to their end at once.
-    fn tick_pulls(&self, world: &mut World) {
+    /// Ends pods that only check something; they have neither data nor an address.
+    fn tick_pulls(&self, world: &mut FakeCluster) {
         let pulls = world.all(Pod::KIND).filter(|(key, _)| is_pull(key)).map(|(key, pod)| (key.clone(), pod.clone()));
         for (key, pod) in pulls.collect::<Vec<_>>() {
             if !pod["metadata"]["deletionTimestamp"].is_null() {
@@ -69,22 +68,22 @@ impl Kubelet {
                 continue;
             }
             let image = text(&pod["spec"]["containers"][0]["image"]);
-            let mut told = Told::default();
+            let mut reported = ContainerState::default();
             if self.missing.iter().any(|tag| image.ends_with(tag.as_str())) {
-                told.waiting = Some("ImagePullBackOff");
+                reported.waiting = Some("ImagePullBackOff");
             } else {
-                told.finish("");
+                reported.finish("");
             }
             let unscheduled = pod["spec"]["nodeSelector"].is_object().then_some("no node is of that kind");
-            let status = Report { etcd: Some(&told), image: &image, unscheduled, ..Report::default() }.status();
+            let status = Report { etcd: Some(&reported), image: &image, unscheduled, ..Report::default() }.status();
             if pod["status"] != status {
                 world.edit(Pod::KIND, &key, |live| live["status"] = status);
             }
         }
     }
 
-    /// Tells of all pods how they fare now.
-    pub fn report(&mut self, world: &mut World, etcds: &Etcds) {
+    /// Reports the status of all pods.
+    pub fn report(&mut self, world: &mut FakeCluster, etcds: &Etcds) {
         for pod in seen(world) {
             if pod.rejected {
                 reject(world, &pod, self.now);
@@ -107,9 +106,9 @@ impl Kubelet {
         }
     }
 
-    /// Pods whose readiness will be taken back, or has been; and how often their etcd has been started again.
-    pub fn unsettled(&self, now: Timestamp) -> BTreeMap<&str, i32> {
-        let unsettled = self.lives.values().filter(|life| life.is_unsettled(now));
+    /// Pods that are about to lose their readiness, or have lost it, and the restarts of their etcd.
+    pub fn unstable(&self, now: Timestamp) -> BTreeMap<&str, i32> {
+        let unsettled = self.lives.values().filter(|life| life.is_unstable(now));
         unsettled.map(|life| (life.name.as_str(), life.etcd.restarts)).collect()
     }
 
@@ -120,10 +119,10 @@ impl Kubelet {
             let cluster = etcds.clusters.get(&data.cluster)?;
             Some(cluster.leader != 0 && cluster.voters().any(|member| member.id == data.member))
         };
-        up && life.etcd.running && serves().unwrap_or(false) && !life.is_probed_anew(self.now)
+        up && life.etcd.running && serves().unwrap_or(false) && !life.is_reprobed(self.now)
     }
 
-    /// Addresses that cluster DNS tells of.
+    /// The addresses that cluster DNS publishes.
     pub fn published(&self) -> Vec<Box<str>> {
         self.lives.values().map(|life| life.ip.as_str().into()).collect()
     }
@@ -137,7 +136,7 @@ impl Kubelet {
         }
     }
 
-    fn tick_pod(&mut self, world: &mut World, etcds: &mut Etcds, pod: &PodSeen) {
+    fn tick_pod(&mut self, world: &mut FakeCluster, etcds: &mut Etcds, pod: &PodSeen) {
         let Some(mut life) = self.lives.remove(&pod.uid).or_else(|| self.schedule(world, pod)) else {
             if pod.deleting {
                 world.remove(Pod::KIND, &pod.key);
@@ -164,38 +163,39 @@ impl Kubelet {
         self.lives.get(uid).map(|life| life.node)
     }
 
-    /// All that the node of that pod kept of it is gone.
-    pub fn set_up_anew(&mut self, uid: &str) {
+    /// The node of that pod is reinstalled and has lost everything.
+    pub fn reinstall(&mut self, uid: &str) {
         self.lives.remove(uid);
     }
 
-    fn schedule(&mut self, world: &mut World, pod: &PodSeen) -> Option<Life> {
+    fn schedule(&mut self, world: &mut FakeCluster, pod: &PodSeen) -> Option<Life> {
         if pod.deleting || pod.rejected || pod.homeless {
             return None;
         }
         if let Some(claim) = &pod.claim {
             let key = pod.key.sibling(claim);
-            let live = world.get(Claim::KIND, &key)?;
+            let live = world.get(Pvc::KIND, &key)?;
             if !live["metadata"]["deletionTimestamp"].is_null() || live["status"]["phase"] == "Lost" {
                 return None;
             }
             let bound = json!({ "phase": "Bound", "capacity": { "storage": "1Gi" } });
             if live["status"] != bound {
-                world.edit(Claim::KIND, &key, |claim| claim["status"] = bound);
+                world.edit(Pvc::KIND, &key, |claim| claim["status"] = bound);
             }
         }
         let pods_on = |node: &u8| self.lives.values().filter(|life| life.node == *node).count();
         let node = (0..NODES).filter(|node| !self.down.contains(node)).min_by_key(pods_on)?;
         self.addresses += 1;
-        let (trial, stage) = if pod.tries { (Some(Told::default()), Stage::Try) } else { (None, Stage::Wait) };
+        let (trial, stage) =
+            if pod.tries { (Some(ContainerState::default()), Stage::Try) } else { (None, Stage::Wait) };
         Some(Life {
             name: pod.name.clone(),
             node,
             ip: format!("10.0.{}.{}", self.addresses / 250, self.addresses % 250),
             stage,
             trial,
-            wait: Told::default(),
-            etcd: Told::default(),
+            wait: ContainerState::default(),
+            etcd: ContainerState::default(),
             image: pod.image.clone(),
             had_data: false,
             ready: (false, self.now),
@@ -244,8 +244,8 @@ impl Kubelet {
     }
 }
 
-/// The kubelet's word that it will not run a pod. Of these alone the world tells when they were created.
-fn reject(world: &mut World, pod: &PodSeen, now: Timestamp) {
+/// The kubelet rejects a pod. Only such pods have a creation time in the world.
+fn reject(world: &mut FakeCluster, pod: &PodSeen, now: Timestamp) {
     let rejected = json!({ "phase": "Failed", "reason": "SysctlForbidden", "message": "forbidden sysctl: \"net.x\" not allowlisted" });
     if world.get(Pod::KIND, &pod.key).is_some_and(|live| live["status"] != rejected) {
         world.edit(Pod::KIND, &pod.key, |live| {
@@ -269,28 +269,27 @@ fn status(life: &Life) -> Value {
     .status()
 }
 
-/// A claim that is being deleted goes when no pod uses it, and no finalizer holds it.
-fn keep_claims(world: &mut World) {
+/// Removes terminating PVCs that no pod uses and that have no finalizer.
+fn keep_claims(world: &mut FakeCluster) {
     let used: BTreeSet<String> = seen(world).into_iter().filter_map(|pod| pod.claim).collect();
-    let going = world
-        .all(Claim::KIND)
+    let terminating = world
+        .all(Pvc::KIND)
         .filter(|(key, claim)| !claim["metadata"]["deletionTimestamp"].is_null() && !used.contains(&*key.name))
         .filter(|(_, claim)| !is_held(claim));
-    for key in going.map(|(key, _)| key.clone()).collect::<Vec<_>>() {
-        world.remove(Claim::KIND, &key);
+    for key in terminating.map(|(key, _)| key.clone()).collect::<Vec<_>>() {
+        world.remove(Pvc::KIND, &key);
     }
 }
 
-/// Whether a pod only tries an image, or whether one as the spec asks starts.
+/// Whether a pod only checks an image, or whether pods of the current spec start.
 pub fn is_pull(key: &Key) -> bool {
     ["-pull", "-placement", "-placement-whole"].iter().any(|end| key.name.ends_with(end))
 }
 
-/// All pods of the world, but for those.
-pub fn seen(world: &World) -> Vec<PodSeen> {
-    let uid = |key: &Key, claim: &str| {
-        world.get(Claim::KIND, &key.sibling(claim)).map(|claim| text(&claim["metadata"]["uid"]))
-    };
+/// All other pods of the world.
+pub fn seen(world: &FakeCluster) -> Vec<PodSeen> {
+    let uid =
+        |key: &Key, claim: &str| world.get(Pvc::KIND, &key.sibling(claim)).map(|claim| text(&claim["metadata"]["uid"]));
     let members = world.all(Pod::KIND).filter(|(key, _)| !is_pull(key));
     members.map(|(key, pod)| PodSeen::of(key, pod, |claim| uid(key, claim))).collect()
 }

@@ -4,40 +4,40 @@ use etcd_cluster::plan::version::Version;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::agent;
-use crate::pods::{PodSeen, Told};
+use crate::pods::{ContainerState, PodSeen};
 use crate::raft::{Data, Etcds, Process};
 
-/// For so long after a container has been started again its pod is said to be ready, and then, for as long again, is not:
-/// so much later the start-up probe begins anew.
+/// How long after a restart of a container its pod is still reported as ready. Then it is not ready for as long again, because
+/// the startup probe starts again that much later.
 const STALE: SignedDuration = SignedDuration::from_secs(2);
 
-/// How far a pod with a node has come.
+/// The state of a scheduled pod.
 #[derive(Clone, Debug)]
 pub struct Life {
     pub name: String,
     pub node: u8,
     pub ip: String,
     pub stage: Stage,
-    pub trial: Option<Told>,
-    pub wait: Told,
-    pub etcd: Told,
-    /// The image that etcd's container was made of.
+    pub trial: Option<ContainerState>,
+    pub wait: ContainerState,
+    pub etcd: ContainerState,
+    /// The image of etcd's container.
     pub image: String,
     pub had_data: bool,
-    /// Whether the pod was said to be ready, and since when.
+    /// Whether the pod was reported as ready, and since when.
     pub ready: (bool, Timestamp),
 }
 
 impl Life {
-    /// Whether the start-up probe has yet to begin anew, or to pass again.
-    pub fn is_unsettled(&self, now: Timestamp) -> bool {
+    /// Whether the startup probe has not started again, or not passed again.
+    pub fn is_unstable(&self, now: Timestamp) -> bool {
         let since = self.etcd.since.filter(|_| self.etcd.restarts > 0 && self.etcd.running);
         since.is_some_and(|since| now.duration_since(since) <= STALE)
     }
 
-    /// Whether that probe is what keeps the pod from being ready.
-    pub fn is_probed_anew(&self, now: Timestamp) -> bool {
-        self.is_unsettled(now) && self.etcd.since.is_some_and(|since| now.duration_since(since) >= STALE)
+    /// Whether the startup probe keeps the pod from being ready.
+    pub fn is_reprobed(&self, now: Timestamp) -> bool {
+        self.is_unstable(now) && self.etcd.since.is_some_and(|since| now.duration_since(since) >= STALE)
     }
 }
 
@@ -48,7 +48,7 @@ pub enum Stage {
     Etcd,
 }
 
-/// Why a process that runs ends, if it does.
+/// The end of a running process, if it ends.
 pub fn ends(etcds: &Etcds, pod: &PodSeen, life: &Life) -> Option<agent::Ended> {
     let Some(data) = etcds.data(&pod.name) else {
         return Some((2, "panic: open /var/etcd/data/member/wal: no such file".to_owned()));
@@ -70,7 +70,7 @@ pub fn start(etcds: &mut Etcds, pod: &PodSeen, life: &mut Life) -> Result<(), ag
     judge(etcds, &data, &pod.image)?;
     let cluster = data.cluster;
     if !had && etcds.volumes.values().any(|other| (other.cluster, other.member) == (data.cluster, data.member)) {
-        etcds.violations.push(format!("member {:x} is started by {} beside its own data", data.member, pod.name));
+        etcds.violations.push(format!("member {:x} is started by {} without its own data", data.member, pod.name));
     }
     etcds.volumes.entry(pod.volume.clone()).or_insert(data);
     life.had_data = true;
@@ -92,11 +92,11 @@ fn judge(etcds: &Etcds, data: &Data, image: &str) -> Result<(), agent::Ended> {
         ));
     }
     let Some(cluster) = etcds.clusters.get(&data.cluster) else { return Ok(()) };
-    if cluster.leader != 0 && cluster.gone.contains(&data.member) {
+    if cluster.leader != 0 && cluster.removed.contains(&data.member) {
         return Err((0, String::new()));
     }
     if version(image).minor < cluster.minor {
-        // 3.6 looks at the data first.
+        // 3.6 checks the data first.
         if version(image).minor >= 6 {
             let why =
                 format!(r#"{{"msg":"discovery failed","error":"version \"3.{}.0\" is not supported"}}"#, cluster.minor);

@@ -1,9 +1,9 @@
-//! The object's status goes: what has been latched is found again, and no second cluster is begun.
+//! The object's status is lost: the operator restores it, and creates no second cluster.
 
 use etcd_cluster::EtcdClusterKind;
 use runtime::cache::Projection as _;
-use runtime::projections::{Claim, CustomKind as _, Pod};
-use runtime::testing::branching::Pass;
+use runtime::projections::{CustomKind as _, Pod, Pvc};
+use runtime::testing::fault_injection::ReconcileFaults;
 use serde_json::{Value, json};
 
 use crate::bench::Bench;
@@ -11,7 +11,7 @@ use crate::faults::{Edit, Step};
 use crate::kubelet::seen;
 use crate::stories::{settle, version};
 
-/// Three members, of which the first has been replaced: none of the pods is that of a first member any more.
+/// Three members, of which the first was replaced: none of the pods has the name of a first member.
 fn without_its_first_member() -> Bench {
     let mut bench = Bench::new(&json!({ "size": 3 }));
     settle(&mut bench);
@@ -33,14 +33,14 @@ fn while_all_members_run() {
 }
 
 #[test]
-fn while_no_pod_is_there() {
+fn while_there_are_no_pods() {
     let mut bench = without_its_first_member();
     let before = bench.ids();
     bench.take(&Step::Edit(Edit::Paused(true)));
     for _ in 0..3 {
         bench.round();
     }
-    // All nodes are restarted: pods are deleted one after the other, and come back only later.
+    // All nodes restart: pods are deleted one after the other, and recreated only later.
     (0..3).for_each(|pod| bench.take(&Step::Evict(pod)));
     bench.take(&Step::LoseStatus);
     bench.take(&Step::Edit(Edit::Paused(false)));
@@ -50,7 +50,7 @@ fn while_no_pod_is_there() {
 }
 
 #[test]
-fn at_each_moment_of_the_beginning() {
+fn at_each_moment_of_the_bootstrap() {
     for moment in 0..40 {
         let mut bench = Bench::new(&json!({ "size": 3 }));
         (0..moment).for_each(|_| bench.round());
@@ -66,7 +66,7 @@ fn of_a_cluster_without_volumes() {
         let mut bench = Bench::new(&json!({ "size": 3 }));
         bench.default_class = false;
         (0..moment).for_each(|_| bench.round());
-        // Whoever installs a default class later does not make volumes of what there is.
+        // A default class that is created later does not turn existing data into volumes.
         bench.default_class = true;
         let made = !bench.pods().is_empty();
         bench.take(&Step::LoseStatus);
@@ -76,13 +76,13 @@ fn of_a_cluster_without_volumes() {
     }
 }
 
-/// What Ready says.
+/// The reason of Ready.
 fn reason(bench: &Bench) -> String {
     bench.condition("Ready").map_or_else(String::new, |ready| ready["reason"].as_str().unwrap_or_default().to_owned())
 }
 
 #[test]
-fn an_object_from_a_backup_holds_until_its_volumes_are_adopted() {
+fn an_object_from_a_backup_waits_until_its_volumes_are_adopted() {
     let mut bench = without_its_first_member();
     let before = bench.ids();
     bench.take(&Step::Reborn { status: false });
@@ -96,7 +96,7 @@ fn an_object_from_a_backup_holds_until_its_volumes_are_adopted() {
 }
 
 #[test]
-fn an_object_from_a_backup_with_its_status_takes_its_volumes_back_by_itself() {
+fn an_object_from_a_backup_with_its_status_adopts_its_volumes_by_itself() {
     let mut bench = without_its_first_member();
     let before = bench.ids();
     bench.take(&Step::Reborn { status: true });
@@ -106,23 +106,23 @@ fn an_object_from_a_backup_with_its_status_takes_its_volumes_back_by_itself() {
 }
 
 #[test]
-fn adoption_is_carried_through_whenever_the_manager_dies() {
+fn adoption_finishes_whenever_the_manager_dies() {
     for lives in 0..6 {
         let mut bench = without_its_first_member();
         let before = bench.ids();
         bench.take(&Step::Reborn { status: false });
         bench.take(&Step::Calm(3));
         bench.take(&Step::Adopt);
-        bench.world.deliver_all();
-        bench.take(&Step::Pass(Pass { lives: Some(lives), ..Pass::default() }));
+        bench.world.deliver_all_events();
+        bench.take(&Step::Pass(ReconcileFaults { crash_after: Some(lives), ..ReconcileFaults::default() }));
         settle(&mut bench);
         assert_eq!(bench.ids(), before, "after {lives} writes: {}", bench.story());
         assert_eq!(bench.etcds.clusters.len(), 1, "{}", bench.story());
     }
 }
 
-/// What a cluster of three is on its way to.
-fn ways() -> Vec<(&'static str, Vec<Step>)> {
+/// Changes of a cluster of three.
+fn changes() -> Vec<(&'static str, Vec<Step>)> {
     vec![
         ("more members", vec![Step::Edit(Edit::Size(5))]),
         ("fewer members", vec![Step::Edit(Edit::Size(1))]),
@@ -134,8 +134,8 @@ fn ways() -> Vec<(&'static str, Vec<Step>)> {
 }
 
 #[test]
-fn at_each_moment_of_each_way_to_something_else() {
-    for (what, steps) in ways() {
+fn at_each_moment_of_each_change() {
+    for (what, steps) in changes() {
         for moment in (0..48).step_by(8) {
             let mut bench = Bench::new(&json!({ "size": 3, "version": "3.6.16" }));
             settle(&mut bench);
@@ -148,7 +148,7 @@ fn at_each_moment_of_each_way_to_something_else() {
     }
 }
 
-/// With its claims, by one command: all volumes that stay have the data in the end.
+/// The PVCs are deleted by the same command: in the end, all volumes that stay have the data.
 #[test]
 fn at_each_moment_of_a_deletion() {
     for claims in [false, true] {
@@ -156,8 +156,8 @@ fn at_each_moment_of_a_deletion() {
             let mut bench = Bench::new(&json!({ "size": 3 }));
             settle(&mut bench);
             bench.delete();
-            let keys: Vec<_> = bench.world.all(Claim::KIND).map(|(key, _)| key.clone()).collect();
-            keys.iter().filter(|_| claims).for_each(|key| bench.world.begin_removal(Claim::KIND, key));
+            let keys: Vec<_> = bench.world.all(Pvc::KIND).map(|(key, _)| key.clone()).collect();
+            keys.iter().filter(|_| claims).for_each(|key| bench.world.delete(Pvc::KIND, key));
             let is_there = |bench: &Bench| bench.world.get(EtcdClusterKind::KIND, &bench.key).is_some();
             for round in 0..240 {
                 if !is_there(&bench) {
@@ -167,38 +167,37 @@ fn at_each_moment_of_a_deletion() {
                     bench.take(&Step::LoseStatus);
                 }
                 bench.round();
-                bench.innocent().unwrap_or_else(|why| panic!("{why}\n{}", bench.told()));
+                bench.check_invariants().unwrap_or_else(|why| panic!("{why}\n{}", bench.history()));
             }
-            assert!(!is_there(&bench), "{claims} {moment}: {}", bench.told());
-            let stay =
-                bench.world.all(Claim::KIND).filter(|(_, claim)| claim["metadata"]["deletionTimestamp"].is_null());
-            assert_eq!((stay.count(), bench.etcds.clusters.len()), (3, 1), "{claims} {moment}: {}", bench.told());
+            assert!(!is_there(&bench), "{claims} {moment}: {}", bench.history());
+            let stay = bench.world.all(Pvc::KIND).filter(|(_, claim)| claim["metadata"]["deletionTimestamp"].is_null());
+            assert_eq!((stay.count(), bench.etcds.clusters.len()), (3, 1), "{claims} {moment}: {}", bench.history());
         }
     }
 }
 
-/// Its data is in its pod, which is on a node that is away, and what it runs is not what is asked for by then.
+/// Its data is in its pod, whose node is down, and the spec has changed meanwhile.
 #[test]
-fn the_pod_of_an_ephemeral_member_is_kept_while_nothing_tells_of_its_cluster() {
+fn the_pod_of_an_ephemeral_member_is_kept_while_its_cluster_is_unknown() {
     for node in 0..3 {
         let mut bench = Bench::new(&json!({ "size": 3, "version": "3.6.16", "storage": { "ephemeral": true } }));
-        bench.take(&Step::Pass(Pass::default()));
+        bench.take(&Step::Pass(ReconcileFaults::default()));
         bench.take(&Step::Calm(8));
         let first = bench.cluster().expect("it is latched").members[0].name.clone();
         let pod = bench.place_of(&first);
         bench.take(&Step::Kill(pod));
         bench.take(&Step::Node { node, up: false });
         bench.take(&Step::Edit(Edit::Option { good: false }));
-        bench.take(&Step::Pass(Pass::default()));
+        bench.take(&Step::Pass(ReconcileFaults::default()));
         bench.take(&Step::LoseStatus);
         bench.take(&Step::Calm(2));
         settle(&mut bench);
     }
 }
 
-/// Clients have been let in, so its data may be somebody's.
+/// Clients could connect, so it may have data.
 #[test]
-fn the_only_pod_of_an_ephemeral_cluster_is_kept_though_it_fails_and_something_else_is_asked_for() {
+fn the_only_pod_of_an_ephemeral_cluster_is_kept_though_it_fails_and_the_spec_changes() {
     let pod = json!({ "labels": { "fragile": "yes" } });
     let mut bench = Bench::new(&json!({ "size": 1, "storage": { "ephemeral": true }, "pod": pod }));
     settle(&mut bench);

@@ -1,6 +1,6 @@
-//! `EtcdCluster` in a world in memory: a cluster of Kubernetes, etcd by raft's outcome, kubelets, the agent, users and
-//! faults. Whatever happens on the way, nothing acknowledged is lost, no act of ours takes quorum away, and when faults
-//! end, all becomes as asked and then silent.
+//! EtcdClusters in an in-memory world: a Kubernetes cluster, a model of etcd, kubelets, the agent, users and faults. Whatever
+//! happens, no acknowledged write is lost, no act of the operator costs quorum, and when faults end, the cluster reaches the
+//! desired state and stays there without further writes.
 
 #![allow(missing_docs, reason = "tests")]
 

@@ -1,15 +1,15 @@
-//! The object's status is one of before, as a restore of the API server's own etcd leaves it, while no pod is there: nothing is lost, no
-//! second cluster is begun, and no member goes back to an older version.
+//! The object has an older status, as after a restore of the API server's own etcd, and no pods: no data is lost, the operator
+//! creates no second cluster, and no member returns to an older version.
 
 use runtime::cache::Projection as _;
-use runtime::projections::Claim;
+use runtime::projections::Pvc;
 use serde_json::{Value, json};
 
 use crate::bench::Bench;
 use crate::faults::{Edit, Step};
 use crate::stories::{settle, version};
 
-/// What an older status has of a cluster is in its place while no pod is there, as by `kubectl replace --subresource=status`.
+/// Replaces the status by an older one while there are no pods, as with `kubectl replace --subresource=status`.
 fn with_older(bench: &mut Bench, older: Value) {
     bench.take(&Step::Edit(Edit::Paused(true)));
     for _ in 0..3 {
@@ -20,9 +20,9 @@ fn with_older(bench: &mut Bench, older: Value) {
     bench.take(&Step::Edit(Edit::Paused(false)));
 }
 
-/// It names members none of which is one any more.
+/// It names members none of which exists any more.
 #[test]
-fn an_older_one_takes_its_place_while_no_pod_is_there() {
+fn a_status_from_before_all_members_were_replaced() {
     let mut bench = Bench::new(&json!({ "size": 3 }));
     settle(&mut bench);
     let (older, first) = (bench.status().clone(), bench.ids());
@@ -39,7 +39,7 @@ fn an_older_one_takes_its_place_while_no_pod_is_there() {
 }
 
 #[test]
-fn one_of_before_a_resize_takes_its_place_while_no_pod_is_there() {
+fn a_status_from_before_a_resize() {
     for (size, next) in [(1, 3), (3, 5), (5, 3), (3, 1), (2, 1), (1, 2)] {
         for delete in [false, true] {
             let mut spec = json!({ "size": size });
@@ -58,9 +58,9 @@ fn one_of_before_a_resize_takes_its_place_while_no_pod_is_there() {
     }
 }
 
-/// Whether the spec names the version or not.
+/// With or without a version in the spec.
 #[test]
-fn one_of_before_an_upgrade_takes_its_place_while_no_pod_is_there() {
+fn a_status_from_before_an_upgrade() {
     for named in [false, true] {
         let mut bench = Bench::new(&json!({ "size": 3, "version": "3.5.35" }));
         settle(&mut bench);
@@ -83,36 +83,36 @@ fn one_of_before_an_upgrade_takes_its_place_while_no_pod_is_there() {
     }
 }
 
-/// A restore of the API server's own etcd takes claims back with it, and what they tell, but no volume. A person says which version
-/// the data is of.
+/// A restore of the API server's own etcd also restores PVCs and what they record, but no volume. A user sets the version of the
+/// data.
 #[test]
-fn all_objects_are_those_of_before_an_upgrade() {
+fn all_objects_are_from_before_an_upgrade() {
     for (size, from, to) in
         [(1, "3.5.35", "3.6.16"), (3, "3.5.35", "3.6.16"), (1, "3.6.16", "v3.7.3"), (3, "3.6.16", "v3.7.3")]
     {
         let mut bench = Bench::new(&json!({ "size": size, "version": from }));
         settle(&mut bench);
-        let told = |bench: &Bench| -> Vec<_> {
-            let all = bench.world.all(Claim::KIND);
+        let reported = |bench: &Bench| -> Vec<_> {
+            let all = bench.world.all(Pvc::KIND);
             all.map(|(key, claim)| {
                 (key.clone(), claim["metadata"]["labels"].clone(), claim["metadata"]["annotations"].clone())
             })
             .collect()
         };
-        let (older, claims) = (bench.status().clone(), told(&bench));
+        let (older, claims) = (bench.status().clone(), reported(&bench));
         bench.take(&Step::Edit(Edit::Version(version(to))));
         settle(&mut bench);
         let before = bench.ids();
         with_older(&mut bench, older);
         bench.take(&Step::Edit(Edit::Version(version(from))));
         for (key, labels, annotations) in claims {
-            bench.world.edit(Claim::KIND, &key, |claim| {
+            bench.world.edit(Pvc::KIND, &key, |claim| {
                 claim["metadata"]["labels"] = labels;
                 claim["metadata"]["annotations"] = annotations;
             });
         }
         bench.take(&Step::Calm(40));
-        assert!(!bench.is("Ready") && bench.innocent().is_ok(), "{}", bench.story());
+        assert!(!bench.is("Ready") && bench.check_invariants().is_ok(), "{}", bench.story());
         bench.take(&Step::Edit(Edit::Version(version(to))));
         settle(&mut bench);
         assert_eq!(bench.ids(), before, "{size} from {from}: {}", bench.story());

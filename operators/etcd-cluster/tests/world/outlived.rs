@@ -1,5 +1,5 @@
-//! A spec that members have run with stops working, or works for a while only: another one cures the cluster, one member
-//! at a time.
+//! A spec that members have run with stops working, or works only for a while: another one repairs the cluster, one member at a
+//! time.
 
 use serde_json::json;
 
@@ -8,7 +8,7 @@ use crate::faults::{Edit, Step};
 use crate::kubelet::seen;
 use crate::stories::{settle, version};
 
-/// The image that members run with, wherever else that version's may be.
+/// The image that members run.
 const IMAGE: &str = "quay.io/coreos/etcd:v3.6.16";
 
 fn settled() -> Bench {
@@ -17,7 +17,7 @@ fn settled() -> Bench {
     bench
 }
 
-/// The image that all run is not there any more, and the first so many members lose their pods.
+/// The image of all members is deleted, and that many members lose their pods.
 fn without_its_image(lost: usize) -> Bench {
     let mut bench = settled();
     bench.kubelet.missing.insert(IMAGE.to_owned());
@@ -35,7 +35,7 @@ fn is_cured(mut bench: Bench, edit: impl FnOnce(&mut Bench)) {
 }
 
 #[test]
-fn another_version_or_repository_replaces_an_image_that_is_gone() {
+fn another_version_or_repository_replaces_a_deleted_image() {
     for lost in 1..=3 {
         is_cured(without_its_image(lost), |bench| bench.take(&Step::Edit(Edit::Version(version("3.6.99")))));
         is_cured(without_its_image(lost), |bench| {
@@ -61,9 +61,9 @@ fn a_wrong_correction_is_tried_on_one_member_and_can_be_corrected() {
     }
 }
 
-/// To the operator and to the kubelet a member that cannot be reached looks like one that hangs, where probes only connect.
+/// If probes only connect, an unreachable member looks to the operator and to the kubelet like one that hangs.
 #[test]
-fn a_member_that_hangs_gets_another_pod_once_where_no_probe_sees_it() {
+fn a_member_that_hangs_undetected_by_probes_gets_one_new_pod() {
     for (version, times) in [("3.3.27", 1), ("3.6.16", 0)] {
         let mut bench = Bench::new(&json!({ "size": 3, "version": version }));
         settle(&mut bench);
@@ -87,28 +87,28 @@ fn a_member_that_hangs_gets_another_pod_once_where_no_probe_sees_it() {
 }
 
 #[test]
-fn pods_that_the_kubelet_rejects_at_once_are_replaced_with_pauses_and_told_of() {
+fn pods_that_the_kubelet_rejects_at_once_are_replaced_with_delays_and_reported() {
     let mut bench = settled();
     bench.edit(|object| object["spec"]["pod"]["labels"]["rejected"] = json!("yes"));
-    let (mut pods, mut told) = (std::collections::BTreeSet::new(), 0);
+    let (mut pods, mut reported) = (std::collections::BTreeSet::new(), 0);
     // Four minutes.
     for _ in 0..120 {
         bench.round();
         pods.extend(seen(&bench.world).into_iter().filter(|pod| pod.rejected).map(|pod| pod.uid));
         let ready = bench.condition("Ready").map(|ready| ready["message"].to_string()).unwrap_or_default();
-        told += usize::from(ready.contains("SysctlForbidden: forbidden sysctl"));
+        reported += usize::from(ready.contains("SysctlForbidden: forbidden sysctl"));
     }
     assert!((2..=8).contains(&pods.len()), "{} pods: {}", pods.len(), bench.story());
-    assert!(told > 90, "it is told {told} times of 120: {}", bench.story());
+    assert!(reported > 90, "it is reported {reported} times of 120: {}", bench.story());
     is_cured(bench, |bench| bench.edit(|object| drop(object["spec"].as_object_mut().map(|spec| spec.remove("pod")))));
 }
 
 #[test]
-fn a_spec_that_works_for_a_while_only_can_be_set_back() {
+fn a_spec_that_works_only_for_a_while_can_be_reverted() {
     let mut bench = settled();
     bench.edit(|object| object["spec"]["pod"]["labels"]["fragile"] = json!("yes"));
     settle(&mut bench);
-    // All have been seen to run with it; then none does any more.
+    // All were observed to run with it; then none does.
     bench.kubelet.worn = true;
     bench.take(&Step::Calm(20));
     assert!(bench.etcds.processes.is_empty(), "{}", bench.story());

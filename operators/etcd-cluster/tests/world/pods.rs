@@ -15,11 +15,11 @@ pub struct PodSeen {
     pub key: Key,
     /// Its uid.
     pub uid: String,
-    /// Whether it is being deleted.
+    /// Whether it is terminating.
     pub deleting: bool,
     /// The image of etcd.
     pub image: String,
-    /// Whether etcd's image has to prove that it runs first.
+    /// Whether an init step checks etcd's image first.
     pub tries: bool,
     /// `--expect` of the agent.
     pub expect: String,
@@ -27,28 +27,29 @@ pub struct PodSeen {
     pub url: String,
     /// `--initial-cluster-token` of etcd.
     pub token: String,
-    /// Whether etcd ends at once, because of an option that it does not take.
+    /// Whether etcd ends at once, because it rejects an option.
     pub bad_option: bool,
     /// Whether nothing outside the pod reaches its etcd, and it reaches nothing: a network policy selects its labels.
     pub isolated: bool,
-    /// Whether its members reach its etcd, and its kubelet does, but not the operator, whatever policies there are: by its labels.
+    /// Whether the other members and the kubelet reach its etcd, but the operator does not: by its labels, whatever policies
+    /// there are.
     pub hidden: bool,
-    /// Whether a network policy that lets the operator through to some pods lets it through to this one.
+    /// Whether a network policy that restricts the operator allows it to reach this pod.
     pub allowed: bool,
-    /// Whether there is no node of the kind that it asks for.
+    /// Whether no node matches its node selector.
     pub homeless: bool,
     /// Whether the kubelet rejects it.
     pub rejected: bool,
-    /// Whether etcd runs for a while only, once [`Kubelet::worn`](crate::kubelet::Kubelet::worn).
+    /// Whether etcd runs only for a while, once [`Kubelet::worn`](crate::kubelet::Kubelet::worn).
     pub fragile: bool,
-    /// The claim, if its data is not in the pod.
+    /// The PVC, if its data is not in the pod.
     pub claim: Option<String>,
-    /// What its data is on.
+    /// The volume of its data.
     pub volume: String,
 }
 
 impl PodSeen {
-    /// Reads a pod; `claim_uid` finds a claim's.
+    /// Reads a pod; `claim_uid` finds the uid of a PVC.
     pub fn of(key: &Key, pod: &Value, claim_uid: impl Fn(&str) -> Option<String>) -> Self {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let (meta, spec) = (&pod["metadata"], &pod["spec"]);
@@ -81,7 +82,7 @@ impl PodSeen {
             image: text(&spec["containers"][0]["image"]),
             tries: inits.iter().any(|container| container["name"] == "try"),
             expect: match argument("--expect").as_str() {
-                // As kubelets do, of the annotation as it is when they start a container.
+                // Kubelets read the annotation when they start a container.
                 "$(MULTI_OPERATOR_START)" => text(&meta["annotations"]["multi-operator.example.com/start"]),
                 word => word.to_owned(),
             },
@@ -101,14 +102,14 @@ impl PodSeen {
     }
 }
 
-/// How a container fares.
+/// The state of a container.
 #[derive(Clone, Debug, Default)]
-pub struct Told {
+pub struct ContainerState {
     /// Whether it runs.
     pub running: bool,
     /// Since when.
     pub since: Option<Timestamp>,
-    /// How often it was started again.
+    /// How often it restarted.
     pub restarts: i32,
     /// Why it waits.
     pub waiting: Option<&'static str>,
@@ -116,8 +117,8 @@ pub struct Told {
     pub ended: Option<Ended>,
 }
 
-impl Told {
-    /// It has ended, and will be started again. Kubelet's patience is bounded, and so is this count.
+impl ContainerState {
+    /// It has ended, and restarts. The count is bounded, as the kubelet's backoff is.
     pub fn end(&mut self, ended: Ended) {
         let restarts = (self.restarts + 1).min(7);
         let waiting = if restarts > 1 { "CrashLoopBackOff" } else { "ContainerCreating" };
@@ -129,9 +130,9 @@ impl Told {
         (self.running, self.since, self.waiting) = (true, Some(now), None);
     }
 
-    /// It ended well, with these last words, and is done.
-    pub fn finish(&mut self, words: &str) {
-        *self = Self { restarts: self.restarts, ended: Some((0, words.to_owned())), ..Self::default() };
+    /// It has succeeded, with this termination message.
+    pub fn finish(&mut self, message: &str) {
+        *self = Self { restarts: self.restarts, ended: Some((0, message.to_owned())), ..Self::default() };
     }
 
     fn status(&self, name: &str, image: &str, ready: bool) -> Value {
@@ -165,11 +166,11 @@ pub struct Report<'a> {
     /// Since when it is, or is not.
     pub ready_since: Option<Timestamp>,
     /// The init step that tries the image, if there is one.
-    pub trial: Option<&'a Told>,
+    pub trial: Option<&'a ContainerState>,
     /// The init step.
-    pub wait: Option<&'a Told>,
+    pub wait: Option<&'a ContainerState>,
     /// etcd.
-    pub etcd: Option<&'a Told>,
+    pub etcd: Option<&'a ContainerState>,
     /// etcd's image.
     pub image: &'a str,
 }
@@ -184,9 +185,10 @@ impl Report<'_> {
         }
         let ready = if self.ready { "True" } else { "False" };
         let inits = [("try", self.image, self.trial), ("wait", "agent:1", self.wait)];
-        let inits = inits.into_iter().filter_map(|(name, image, told)| Some(told?.status(name, image, false)));
+        let inits = inits.into_iter().filter_map(|(name, image, reported)| Some(reported?.status(name, image, false)));
         let inits: Vec<Value> = inits.collect();
-        let etcd: Vec<Value> = self.etcd.iter().map(|told| told.status("etcd", self.image, self.ready)).collect();
+        let etcd: Vec<Value> =
+            self.etcd.iter().map(|reported| reported.status("etcd", self.image, self.ready)).collect();
         json!({
             "phase": "Running", "podIP": self.ip, "conditions": [{ "type": "Ready", "status": ready, "lastTransitionTime": self.ready_since }],
             "initContainerStatuses": inits, "containerStatuses": etcd,

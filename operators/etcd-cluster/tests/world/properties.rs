@@ -8,25 +8,25 @@ use crate::bench::Bench;
 use crate::faults::Step;
 use crate::schedule::{spec, steps};
 
-/// Lets all of it happen, then has the world come to rest.
+/// Takes all steps, then settles the world.
 fn run(spec: &Value, assigns_uids: bool, steps: &[Step]) -> Result<(), TestCaseError> {
     let mut bench = Bench { assigns_uids, ..Bench::new(spec) };
     let done = steps.iter().try_for_each(|step| {
         bench.take(step);
-        bench.innocent()
+        bench.check_invariants()
     });
     let done = done.and_then(|()| bench.settle());
     done.map_err(|why| TestCaseError::fail(format!("{why}\n{}", bench.story())))
 }
 
-/// So many schedules; `scripts/test --all` asks for more.
+/// The number of schedules; `scripts/test --all` runs more.
 const CASES: u32 = 500;
 
 proptest! {
     #![proptest_config(seed::properties!(CASES))]
 
     #[test]
-    fn all_becomes_as_asked_and_nothing_is_lost(
+    fn the_desired_state_is_reached_and_nothing_is_lost(
         spec in spec(),
         assigns_uids in prop::bool::weighted(0.2),
         steps in steps(),
@@ -35,7 +35,7 @@ proptest! {
     }
 }
 
-/// Nothing but the seed decides what happens: a schedule that is drawn again leads to the same story, line by line.
+/// Only the seed decides what happens: the same schedule leads to the same log, line by line.
 #[test]
 fn a_seed_repeats_its_stories() {
     let stories = |seed| {

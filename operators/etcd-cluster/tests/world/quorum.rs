@@ -1,8 +1,8 @@
-//! Quorum is lost: nothing is destroyed, the status says so, and all comes back.
+//! Quorum is lost: nothing is destroyed, the status reports it, and the cluster recovers.
 
 use runtime::cache::Projection;
-use runtime::projections::{Claim, Pod};
-use runtime::testing::branching::Pass;
+use runtime::projections::{Pod, Pvc};
+use runtime::testing::fault_injection::ReconcileFaults;
 use serde_json::json;
 
 use crate::bench::Bench;
@@ -11,7 +11,7 @@ use crate::isolated::settled_at;
 use crate::kubelet::{NODES, seen};
 use crate::stories::settle;
 
-/// Three members that are well.
+/// Three healthy members.
 fn three() -> Bench {
     let mut bench = Bench::new(&json!({ "size": 3 }));
     settle(&mut bench);
@@ -23,7 +23,7 @@ fn ids(bench: &Bench) -> Vec<(u64, String)> {
 }
 
 fn uids(bench: &Bench) -> Vec<String> {
-    let all = [Pod::KIND, Claim::KIND].into_iter().flat_map(|kind| bench.world.all(kind));
+    let all = [Pod::KIND, Pvc::KIND].into_iter().flat_map(|kind| bench.world.all(kind));
     all.map(|(_, object)| object["metadata"]["uid"].to_string()).collect()
 }
 
@@ -52,7 +52,7 @@ fn come_back(mut bench: Bench, ids_before: &[(u64, String)]) {
 }
 
 #[test]
-fn two_nodes_are_gone_for_long() {
+fn two_nodes_are_down_for_long() {
     for nodes in [vec![0, 1], vec![1, 2], (0..NODES).collect()] {
         let mut bench = three();
         let (members, objects) = (ids(&bench), uids(&bench));
@@ -66,8 +66,8 @@ fn two_nodes_are_gone_for_long() {
         bench.take(&Step::Edit(Edit::Version(5)));
         bench.take(&Step::Calm(5));
         says_lost(&bench);
-        assert!(bench.world.writes <= writes + 3, "two edits are told of, and nothing else");
-        assert_eq!(uids(&bench), objects, "nothing is made or deleted");
+        assert!(bench.world.writes <= writes + 3, "two edits are reported, and nothing else");
+        assert_eq!(uids(&bench), objects, "nothing is created or deleted");
         bench.take(&Step::Edit(Edit::Size(3)));
         bench.take(&Step::Edit(Edit::Version(4)));
         come_back(bench, &members);
@@ -83,16 +83,16 @@ fn two_of_three_keep_crashing() {
         bench.take(&Step::Kill(0));
         bench.take(&Step::Kill(2));
         bench.etcds.tick();
-        bench.world.deliver_all();
-        bench.pass(Pass::default());
+        bench.world.deliver_all_events();
+        bench.pass(ReconcileFaults::default());
         // Each takes 2 s.
         if round < 5 { says_unconfirmed(&bench) } else { says_lost(&bench) }
     }
-    assert_eq!(uids(&bench), objects, "nothing is made or deleted");
+    assert_eq!(uids(&bench), objects, "nothing is created or deleted");
     come_back(bench, &members);
 }
 
-/// The pass that sees it, and the next one.
+/// The reconcile that observes it, and the next one.
 #[test]
 fn an_election_is_no_lost_quorum() {
     for (size, pod) in [(3, 0), (3, 1), (3, 2), (5, 3)] {
@@ -100,13 +100,13 @@ fn an_election_is_no_lost_quorum() {
         settle(&mut bench);
         bench.etcds.clusters.values_mut().for_each(|cluster| cluster.leader = 0);
         bench.take(&Step::EvictFully(pod));
-        bench.world.deliver_all();
-        bench.pass(Pass::default());
+        bench.world.deliver_all_events();
+        bench.pass(ReconcileFaults::default());
         says_unconfirmed(&bench);
         for _ in 0..30 {
             assert!(!bench.is("Stalled"), "{}", bench.story());
-            let told = bench.status()["conditions"].as_array().cloned().unwrap_or_default();
-            assert!(!told.iter().any(|condition| condition["reason"] == "QuorumLost"), "{}", bench.story());
+            let reported = bench.status()["conditions"].as_array().cloned().unwrap_or_default();
+            assert!(!reported.iter().any(|condition| condition["reason"] == "QuorumLost"), "{}", bench.story());
             bench.round();
         }
         assert!(!bench.events.iter().any(|reason| reason.starts_with("Quorum")), "{:?}", bench.events);
@@ -114,9 +114,9 @@ fn an_election_is_no_lost_quorum() {
     }
 }
 
-/// Its version is probed by a connection only, so its etcd could hang as well; but without it no read would be answered.
+/// The probes of its version only connect, so its etcd could hang as well; but without it no read would be answered.
 #[test]
-fn one_of_two_that_the_operator_cannot_reach_keeps_its_pod() {
+fn one_unreachable_member_of_two_keeps_its_pod() {
     for pod in [0, 1] {
         let mut bench = settled_at(2, "3.3.27");
         let before = uids(&bench);
@@ -128,32 +128,32 @@ fn one_of_two_that_the_operator_cannot_reach_keeps_its_pod() {
 }
 
 #[test]
-fn pods_are_deleted_and_come_back_as_they_were() {
-    for gone in [vec![0, 1], vec![0, 1, 2]] {
+fn deleted_pods_are_recreated_as_they_were() {
+    for evicted in [vec![0, 1], vec![0, 1, 2]] {
         let mut bench = three();
         let members = ids(&bench);
         let claims: Vec<String> =
-            bench.world.all(Claim::KIND).map(|(_, claim)| claim["metadata"]["uid"].to_string()).collect();
-        gone.iter().for_each(|pod| bench.take(&Step::Evict(*pod)));
+            bench.world.all(Pvc::KIND).map(|(_, claim)| claim["metadata"]["uid"].to_string()).collect();
+        evicted.iter().for_each(|pod| bench.take(&Step::Evict(*pod)));
         bench.take(&Step::Calm(2));
         says_unconfirmed(&bench);
         settle(&mut bench);
         let now: Vec<String> =
-            bench.world.all(Claim::KIND).map(|(_, claim)| claim["metadata"]["uid"].to_string()).collect();
+            bench.world.all(Pvc::KIND).map(|(_, claim)| claim["metadata"]["uid"].to_string()).collect();
         assert_eq!(now, claims);
         come_back(bench, &members);
     }
 }
 
 #[test]
-fn the_data_of_two_of_three_is_gone_for_good() {
+fn the_data_of_two_of_three_is_lost() {
     let mut bench = three();
     let (members, objects) = (ids(&bench), uids(&bench));
     for pod in seen(&bench.world).into_iter().take(2) {
         bench.etcds.volumes.remove(&pod.volume);
     }
     bench.take(&Step::Calm(30));
-    assert_eq!(uids(&bench), objects, "nothing is made or deleted");
+    assert_eq!(uids(&bench), objects, "nothing is created or deleted");
     assert_eq!(ids(&bench), members);
     says_lost(&bench);
     assert!(bench.is("Stalled"), "{}", bench.story());
@@ -161,12 +161,12 @@ fn the_data_of_two_of_three_is_gone_for_good() {
     bench.take(&Step::Wait(60));
     bench.take(&Step::Calm(10));
     assert_eq!(bench.world.writes, writes, "{}", bench.story());
-    bench.innocent().expect("nothing that must not be");
+    bench.check_invariants().expect("nothing that must not be");
 }
 
-/// A node that is set up anew has neither the volume that was its own nor what kubelets keep of pods.
+/// A reinstalled node has neither its volumes nor the kubelet's state of pods.
 #[test]
-fn the_first_member_begins_its_cluster_once() {
+fn the_first_member_bootstraps_its_cluster_once() {
     for size in [1, 3] {
         let mut bench = Bench::new(&json!({ "size": size }));
         settle(&mut bench);
@@ -174,7 +174,7 @@ fn the_first_member_begins_its_cluster_once() {
         let first = seen(&bench.world).into_iter().find(|pod| pod.expect != "join").expect("it is there");
         bench.etcds.processes.remove(&first.name);
         bench.etcds.volumes.remove(&first.volume);
-        bench.kubelet.set_up_anew(&first.uid);
+        bench.kubelet.reinstall(&first.uid);
         bench.take(&Step::Calm(30));
         assert_eq!(bench.etcds.clusters.len(), clusters, "{}", bench.story());
         if size == 1 {
@@ -186,20 +186,19 @@ fn the_first_member_begins_its_cluster_once() {
     }
 }
 
-/// In a pod of an earlier manager it begins again, under the same ids, while the others are away. Nothing of them is dropped, however
-/// many there are, nor while one is on its way.
+/// In a pod of an earlier manager it bootstraps again, under the same ids, while the others are down. None of them is removed,
+/// however many there are, not even while one is joining.
 #[test]
-fn by_the_list_of_a_first_member_that_has_begun_anew_nobody_loses_a_volume() {
+fn no_member_loses_its_volume_by_the_list_of_a_first_member_that_bootstrapped_again() {
     let resized = [(2, 2, 0), (3, 3, 0), (3, 1, 0), (2, 1, 0)];
     for (size, next, rounds) in resized.into_iter().chain((4..30).map(|round| (1, 3, round))) {
         let mut bench = Bench::new(&json!({ "size": size }));
         settle(&mut bench);
         bench.take(&Step::Edit(Edit::Size(next)));
         (0..rounds).for_each(|_| bench.round());
-        let others = begin_anew(&mut bench);
+        let others = bootstrap_again(&mut bench);
         bench.take(&Step::Calm(40));
-        for (kind, name) in
-            [Pod::KIND, Claim::KIND].into_iter().flat_map(|kind| others.iter().map(move |of| (kind, of)))
+        for (kind, name) in [Pod::KIND, Pvc::KIND].into_iter().flat_map(|kind| others.iter().map(move |of| (kind, of)))
         {
             let stays = bench.world.get(kind, &bench.key.sibling(name)).is_some_and(|live| {
                 let meta = &live["metadata"];
@@ -211,8 +210,9 @@ fn by_the_list_of_a_first_member_that_has_begun_anew_nobody_loses_a_volume() {
     }
 }
 
-/// The disk of the first member is empty, it lists itself alone, and the nodes of the others are away. Those that status has as members.
-fn begin_anew(bench: &mut Bench) -> Vec<String> {
+/// The disk of the first member is empty, it lists only itself, and the nodes of the others are down. Returns the members in
+/// status.
+fn bootstrap_again(bench: &mut Bench) -> Vec<String> {
     let first = seen(&bench.world).into_iter().find(|pod| pod.expect != "join").expect("it is there");
     let known = bench.status()["memberStatuses"].as_array().cloned().unwrap_or_default();
     let listed = known.iter().filter(|of| of["id"].is_string()).filter_map(|of| of["name"].as_str());
@@ -232,7 +232,7 @@ fn begin_anew(bench: &mut Bench) -> Vec<String> {
 }
 
 #[test]
-fn a_pod_that_no_node_takes_takes_no_member() {
+fn an_unschedulable_pod_costs_no_member() {
     for size in [1, 2, 3] {
         let mut bench = Bench::new(&json!({ "size": size }));
         settle(&mut bench);
@@ -241,15 +241,15 @@ fn a_pod_that_no_node_takes_takes_no_member() {
         bench.take(&Step::Calm(40));
         let after = uids(&bench);
         assert!(before.iter().all(|uid| after.contains(uid)), "size {size}: {}", bench.story());
-        assert_eq!(bench.condition("Stalled").expect("it is told")["reason"], "PodRefused", "size {size}");
+        assert_eq!(bench.condition("Stalled").expect("a condition")["reason"], "PodRefused", "size {size}");
         bench.take(&Step::Edit(Edit::Nowhere(false)));
         settle(&mut bench);
-        assert_eq!(uids(&bench), before, "size {size}: what was tried is gone, and the pods are the same");
+        assert_eq!(uids(&bench), before, "size {size}: the trial is deleted, and the pods are the same");
     }
 }
 
 #[test]
-fn an_image_that_cannot_be_pulled_takes_no_member() {
+fn an_image_that_cannot_be_pulled_costs_no_member() {
     for bad in ["3.6.99", "v3.7.3"] {
         let mut bench = three();
         let version = VERSIONS.iter().position(|version| *version == bad).expect("it is there");
@@ -258,7 +258,7 @@ fn an_image_that_cannot_be_pulled_takes_no_member() {
         bench.take(&Step::Calm(40));
         let images = seen(&bench.world).into_iter().filter(|pod| pod.image.ends_with("3.6.16")).count();
         assert_eq!(images, 3, "{}", bench.story());
-        assert_eq!(bench.condition("Stalled").expect("it is told")["reason"], "ImageUnavailable");
+        assert_eq!(bench.condition("Stalled").expect("a condition")["reason"], "ImageUnavailable");
         bench.take(&Step::Edit(Edit::Version(4)));
         settle(&mut bench);
     }

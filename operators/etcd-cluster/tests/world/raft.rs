@@ -1,23 +1,23 @@
-//! Clusters of etcd, by what raft comes to: one leader with a majority, a log that is an index, and what is on a majority
-//! is never forgotten as long as nobody votes who has forgotten.
+//! Clusters of etcd, by the guarantees of raft: one leader with a majority, a log that is an index, and entries on a majority,
+//! which stay as long as no member votes that has lost its data.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use etcd_cluster::plan::Member;
+use etcd_cluster::plan::ListedMember;
 use etcd_cluster::plan::version::Version;
 
-/// What is in a member's data directory.
+/// The content of a member's data directory.
 #[derive(Clone, Debug)]
 pub struct Data {
     /// The cluster that it belongs to.
     pub cluster: u64,
-    /// Whose it is.
+    /// The member's id.
     pub member: u64,
-    /// How much of the log is in it.
+    /// The last index of its log.
     pub index: u64,
-    /// The members, as far as it knows.
-    pub members: Vec<Member>,
-    /// Whether it cannot be read any more.
+    /// The members that it knows.
+    pub members: Vec<ListedMember>,
+    /// Whether it is corrupt.
     pub broken: bool,
 }
 
@@ -26,53 +26,53 @@ pub struct Data {
 pub struct Process {
     /// Its data.
     pub volume: String,
-    /// What it runs.
+    /// The version that it runs.
     pub version: Version,
-    /// Where it is reached.
+    /// Its address.
     pub ip: String,
-    /// Whether its node is there.
+    /// Whether its node is up.
     pub reachable: bool,
 }
 
 /// A cluster.
 #[derive(Clone, Debug, Default)]
 pub struct Cluster {
-    /// Its members, as agreed.
-    pub members: Vec<Member>,
-    /// Who leads; 0 for nobody.
+    /// The committed list of members.
+    pub members: Vec<ListedMember>,
+    /// The id of the leader; 0 if there is none.
     pub leader: u64,
     /// For how many ticks each has been connected.
     pub together: BTreeMap<u64, u32>,
-    /// What has been acknowledged.
+    /// The last acknowledged index.
     pub acked: u64,
-    /// Whether anybody has ever written.
+    /// Whether a client has ever written.
     pub written: bool,
-    /// The minor version that all understand.
+    /// The minor version of the cluster.
     pub minor: u64,
-    /// Up to where the log was when a learner was added.
+    /// The index of the log when a learner was added.
     pub added: BTreeMap<u64, u64>,
-    /// Who was a member and is none.
-    pub gone: BTreeSet<u64>,
+    /// The ids of removed members.
+    pub removed: BTreeSet<u64>,
     term: u32,
 }
 
-/// How raft fares in this world.
+/// The pace of raft in a world.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pace {
-    /// Whether somebody writes.
+    /// Whether a client writes.
     pub writing: bool,
-    /// Whether entries reach no more members than they have to.
+    /// Whether entries reach only as many members as a commit requires.
     pub lazy: bool,
-    /// Whether learners get nowhere.
+    /// Whether learners make no progress.
     pub slow: bool,
-    /// Whether nobody writes, and learners begin with a snapshot: they go on with the next entry only.
+    /// Whether no client writes, and learners start with a snapshot: they continue only with the next entry.
     pub idle: bool,
 }
 
 /// Processes and data by pod and volume, of all clusters.
 #[derive(Clone, Debug, Default)]
 pub struct Etcds {
-    /// What is on volumes; nothing on those that are empty.
+    /// The data on volumes that are not empty.
     pub volumes: BTreeMap<String, Data>,
     /// The processes, by pod.
     pub processes: BTreeMap<String, Process>,
@@ -82,19 +82,19 @@ pub struct Etcds {
     pub pace: Pace,
     /// Whether a database is full.
     pub full: bool,
-    /// Whether the alarm is on by which writes are refused.
+    /// Whether the alarm NOSPACE is raised.
     pub alarm: bool,
-    /// What must never happen, and did.
+    /// Violated invariants.
     pub violations: Vec<String>,
 }
 
 impl Cluster {
-    /// Who votes.
-    pub fn voters(&self) -> impl Iterator<Item = &Member> {
+    /// The voters.
+    pub fn voters(&self) -> impl Iterator<Item = &ListedMember> {
         self.members.iter().filter(|member| !member.learner)
     }
 
-    /// How many voters a decision takes.
+    /// The number of voters of a majority.
     pub fn quorum(&self) -> usize {
         self.voters().count() / 2 + 1
     }
@@ -119,7 +119,7 @@ impl Etcds {
         voters.map(|member| member.id).filter(|member| self.up(id, *member).is_some()).collect()
     }
 
-    /// Lets some time go by.
+    /// Advances by one tick.
     pub fn tick(&mut self) {
         for id in self.clusters.keys().copied().collect::<Vec<_>>() {
             let Some(mut cluster) = self.clusters.remove(&id) else { continue };
@@ -129,7 +129,7 @@ impl Etcds {
     }
 
     fn tick_one(&mut self, id: u64, cluster: &mut Cluster) {
-        let up = |member: &&Member| self.up(id, member.id).is_some();
+        let up = |member: &&ListedMember| self.up(id, member.id).is_some();
         let all: BTreeSet<u64> = cluster.members.iter().filter(up).map(|member| member.id).collect();
         let voters: Vec<u64> = cluster.voters().filter(up).map(|member| member.id).collect();
         cluster.together.retain(|id, _| all.contains(id));
@@ -139,7 +139,7 @@ impl Etcds {
             return;
         }
         if cluster.leader != 0 && !voters.contains(&cluster.leader) {
-            // The next tick sees the election.
+            // The election is in the next tick.
             cluster.leader = 0;
             return;
         }
@@ -157,7 +157,7 @@ impl Etcds {
         }
     }
 
-    /// The one with most of the log wins, since no majority votes for less than it has.
+    /// The voter with the longest log wins, because no majority votes for a shorter log than its own.
     fn elect(&mut self, id: u64, cluster: &mut Cluster, voters: &[u64]) {
         cluster.term += 1;
         let index = |member: u64| self.index(id, member);
@@ -177,10 +177,10 @@ impl Etcds {
         self.up(cluster, member).and_then(|(pod, _)| self.data(pod)).map_or(0, |data| data.index)
     }
 
-    /// A member that starts for the first time makes its name known.
+    /// A member that starts for the first time publishes its name.
     fn name_all(&self, id: u64, cluster: &mut Cluster) {
         let waiting = self.waiting(id, cluster);
-        let unnamed = |member: &&mut Member| member.name.is_empty() && !waiting.contains(&member.id);
+        let unnamed = |member: &&mut ListedMember| member.name.is_empty() && !waiting.contains(&member.id);
         for member in cluster.members.iter_mut().filter(unnamed) {
             if let Some((pod, _)) = self.up(id, member.id) {
                 pod.clone_into(&mut member.name);
@@ -188,15 +188,15 @@ impl Etcds {
         }
     }
 
-    /// Learners that have received a snapshot, and no entry since.
+    /// Learners that have received a snapshot, but no entry since.
     pub fn waiting(&self, id: u64, cluster: &Cluster) -> BTreeSet<u64> {
         let top = self.index(id, cluster.leader);
         let learners = cluster.members.iter().filter(|member| self.pace.idle && member.learner);
-        let waits = |member: &&Member| cluster.added.get(&member.id).is_some_and(|added| *added >= top);
+        let waits = |member: &&ListedMember| cluster.added.get(&member.id).is_some_and(|added| *added >= top);
         learners.filter(waits).map(|member| member.id).collect()
     }
 
-    /// Puts entries into the log of the leader, and of as many voters as it takes, or all that are up.
+    /// Appends entries to the log of the leader, and of as many voters as a commit requires, or of all that are up.
     pub fn append(&mut self, id: u64, cluster: &mut Cluster, more: u64) {
         let top = self.index(id, cluster.leader) + more;
         let mut voters: Vec<u64> = cluster.voters().map(|m| m.id).filter(|v| self.up(id, *v).is_some()).collect();
@@ -226,7 +226,7 @@ impl Etcds {
         }
     }
 
-    fn write(&mut self, cluster: u64, member: u64, index: u64, members: &[Member]) {
+    fn write(&mut self, cluster: u64, member: u64, index: u64, members: &[ListedMember]) {
         let Some(volume) = self.up(cluster, member).map(|(_, process)| process.volume.clone()) else { return };
         if let Some(data) = self.volumes.get_mut(&volume) {
             data.index = data.index.max(index);
@@ -234,7 +234,7 @@ impl Etcds {
         }
     }
 
-    /// Whether a learner has as much as etcd asks for, nine tenths of what the leader has.
+    /// Whether a learner has as much as etcd requires, nine tenths of the leader's log.
     pub fn in_sync(&self, id: u64, cluster: &Cluster, learner: u64) -> bool {
         self.index(id, learner) * 10 >= self.index(id, cluster.leader) * 9
             && !self.waiting(id, cluster).contains(&learner)
@@ -243,8 +243,12 @@ impl Etcds {
     /// A new cluster of one.
     pub fn found(&mut self, token: &str, url: &str, pod: &str) -> Data {
         let id = hash(&[token, url]);
-        let member =
-            Member { id: hash(&[url, token]), name: pod.to_owned(), peer_urls: vec![url.to_owned()], learner: false };
+        let member = ListedMember {
+            id: hash(&[url, token]),
+            name: pod.to_owned(),
+            peer_urls: vec![url.to_owned()],
+            learner: false,
+        };
         if self.clusters.values().any(|cluster| cluster.written) {
             self.violations.push(format!("a second cluster {id:x} is begun by {pod}"));
         }

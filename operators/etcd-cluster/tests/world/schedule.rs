@@ -2,12 +2,12 @@
 
 use proptest::prelude::*;
 use proptest::sample::Index;
-use runtime::testing::branching::{Answer, Pass};
+use runtime::testing::fault_injection::{ActAnswer, ReconcileFaults};
 use serde_json::{Value, json};
 
 use crate::faults::{Edit, Step, VERSIONS};
 
-/// A spec to begin with: mostly of three members on volumes.
+/// The initial spec: mostly three members on volumes.
 pub fn spec() -> impl Strategy<Value = Value> {
     let size = prop_oneof![3 => Just(3), 1 => 1..6_i32];
     let version = prop_oneof![3 => Just(4_usize), 1 => 0..6_usize];
@@ -20,10 +20,12 @@ pub fn spec() -> impl Strategy<Value = Value> {
         .prop_map(|(size, version, storage)| json!({ "size": size, "version": VERSIONS[version], "storage": storage }))
 }
 
-fn pass() -> impl Strategy<Value = Pass> {
-    let answer = prop_oneof![8 => Just(Answer::Given), 1 => Just(Answer::Lost), 1 => Just(Answer::Unasked)];
-    (prop::option::weighted(0.2, 0..4_usize), answer, prop::bool::weighted(0.05))
-        .prop_map(|(lives, answer, late)| Pass { lives, answer, late })
+fn pass() -> impl Strategy<Value = ReconcileFaults> {
+    let answer =
+        prop_oneof![8 => Just(ActAnswer::Delivered), 1 => Just(ActAnswer::Lost), 1 => Just(ActAnswer::RequestLost)];
+    (prop::option::weighted(0.2, 0..4_usize), answer, prop::bool::weighted(0.05)).prop_map(|(lives, answer, late)| {
+        ReconcileFaults { crash_after: lives, act_answer: answer, stale_caches: late }
+    })
 }
 
 fn edit() -> impl Strategy<Value = Edit> {
@@ -62,7 +64,7 @@ fn fault() -> impl Strategy<Value = Step> {
         1 => any::<bool>().prop_map(Step::Mute),
         1 => any::<bool>().prop_map(Step::Blind),
         1 => (any::<bool>(), any::<bool>()).prop_map(|(slow, lazy)| Step::Pace { slow, lazy }),
-        1 => (any::<bool>(), any::<bool>()).prop_map(|(pods, told)| Step::Refuse { pods, told }),
+        1 => (any::<bool>(), any::<bool>()).prop_map(|(pods, reported)| Step::Refuse { pods, reported }),
         1 => any::<bool>().prop_map(Step::Alarm),
         1 => (1..12_u8).prop_map(Step::Wait),
         1 => (which(), 0..5_usize).prop_map(|(pod, label)| Step::Relabel { pod, label }),
@@ -71,7 +73,7 @@ fn fault() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What happens, before all faults end.
+/// The steps before all faults end.
 pub fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         8 => pass().prop_map(Step::Pass),

@@ -1,31 +1,31 @@
-//! Where a world comes to rest.
+//! Settling a world: the desired state is reached, and nothing is written any more.
 
 use std::collections::BTreeSet;
 
 use api::etcd_cluster::MOVE_LEADER;
 use etcd_cluster::EtcdClusterKind;
 use runtime::cache::Projection;
-use runtime::projections::{Claim, CustomKind as _, Pod};
-use runtime::testing::branching::Pass;
+use runtime::projections::{CustomKind as _, Pod, Pvc};
+use runtime::testing::fault_injection::ReconcileFaults;
 use serde_json::Value;
 
 use crate::bench::Bench;
 use crate::faults::name_of;
 use crate::kubelet::seen;
 
-/// Within so many rounds a world without faults is at rest.
+/// The rounds within which a world without faults settles.
 const ROUNDS: usize = 360;
-/// After so many, time flies: something is waited for that takes minutes.
-const PATIENCE: usize = 160;
+/// The rounds after which time advances faster, because something takes minutes.
+const PATIENT_ROUNDS: usize = 160;
 
 impl Bench {
-    /// Ends all faults that can end, lets everything come to rest, and has it stay so.
+    /// Ends all faults that can end, settles the world, and checks that it stays settled.
     ///
     /// # Errors
-    /// Why it does not, or what was done that must never be.
+    /// Why it does not settle, or which invariant is violated.
     pub fn settle(&mut self) -> Result<(), String> {
-        self.say("settling");
-        self.heal();
+        self.log("settling");
+        self.end_faults();
         self.edit(|object| {
             object["spec"]["paused"] = false.into();
             if let Some(pod) = object["spec"].get_mut("pod").and_then(serde_json::Value::as_object_mut) {
@@ -42,13 +42,13 @@ impl Bench {
         });
         let (mut rests, mut rested) = (Ok(()), 0);
         for round in 0..ROUNDS {
-            if round > PATIENCE {
+            if round > PATIENT_ROUNDS {
                 self.now += jiff::SignedDuration::from_secs(30);
             }
             self.round();
-            self.innocent()?;
+            self.check_invariants()?;
             rests = self.at_rest();
-            // What a watch has yet to tell may still move it.
+            // Undelivered watch events may still change it.
             rested = if rests.is_ok() { rested + 1 } else { 0 };
             if rested > 3 {
                 break;
@@ -59,7 +59,7 @@ impl Bench {
     }
 
     /// Ends all faults that can end.
-    pub fn heal(&mut self) {
+    pub fn end_faults(&mut self) {
         self.kubelet.down.clear();
         self.kubelet.missing.clear();
         self.cut.clear();
@@ -69,23 +69,23 @@ impl Bench {
         (self.etcds.pace.slow, self.etcds.pace.lazy) = (false, false);
     }
 
-    /// That nothing has been done that must never be.
+    /// Checks the invariants.
     ///
     /// # Errors
-    /// What has been done.
-    pub fn innocent(&self) -> Result<(), String> {
+    /// The violated invariants.
+    pub fn check_invariants(&self) -> Result<(), String> {
         check(self.etcds.violations.is_empty(), || self.etcds.violations.join("; "))?;
-        // OpenShift refuses a pod with a user of its own; elsewhere the kubelet refuses one that might run as root.
+        // OpenShift rejects a pod that sets its user; elsewhere the kubelet rejects one that might run as root.
         let managed = |pod: &Value| pod["metadata"]["labels"]["app.kubernetes.io/managed-by"] == "multi-operator";
         let fits = |pod: &Value| pod["spec"]["securityContext"]["runAsUser"].is_null() == self.assigns_uids;
         let odd = self.world.all(Pod::KIND).find(|(_, pod)| managed(pod) && !fits(pod));
         odd.map_or(Ok(()), |(key, _)| Err(format!("pod {key} runs as the wrong user")))
     }
 
-    /// Whether all is as asked.
+    /// Checks that the desired state is reached.
     ///
     /// # Errors
-    /// What is not.
+    /// What differs.
     pub fn at_rest(&self) -> Result<(), String> {
         let (spec, status) = (&self.object()["spec"], self.status());
         let cluster = self.cluster().ok_or("there is no cluster")?;
@@ -97,9 +97,9 @@ impl Bench {
         check(cluster.members.len() == size, || format!("{} members instead of {size}", cluster.members.len()))?;
         check(cluster.voters().count() == size, || "a learner is left".to_owned())?;
         let asked = &self.object()["metadata"]["annotations"][MOVE_LEADER];
-        // A refused version keeps nobody from leading, unless it hides that members cannot be as asked.
-        let told = self.condition("Ready").map_or("", |ready| ready["message"].as_str().unwrap_or_default());
-        let stuck = refused && (reason != "UpgradeRefused" || is_restless(told));
+        // A rejected version does not keep members from electing a leader, unless it hides that the desired state is impossible.
+        let reported = self.condition("Ready").map_or("", |ready| ready["message"].as_str().unwrap_or_default());
+        let stuck = refused && (reason != "UpgradeRefused" || is_impossible(reported));
         let led = stuck || *asked == status["leaderMovedFor"] && status["leaderMovingFrom"].is_null();
         check(led, || format!("another leader is asked for by {asked}: {status}"))?;
         let members: BTreeSet<String> = cluster.members.iter().map(|member| name_of(member).to_owned()).collect();
@@ -114,16 +114,16 @@ impl Bench {
         check(self.is("QuorumHealthy") && self.is("Available"), || "not available".to_owned())
     }
 
-    /// Whether a volume will go with its pod.
+    /// Whether a volume will be deleted with its pod.
     fn is_doomed(&self) -> bool {
         let doomed =
             |claim: &Value| !claim["metadata"]["deletionTimestamp"].is_null() || claim["status"]["phase"] == "Lost";
-        self.world.all(Claim::KIND).any(|(_, claim)| doomed(claim))
+        self.world.all(Pvc::KIND).any(|(_, claim)| doomed(claim))
     }
 
     fn claims_match(&self, members: &BTreeSet<String>) -> Result<(), String> {
         let retired = |claim: &Value| claim["metadata"]["labels"]["multi-operator.example.com/retired"].is_string();
-        let all = || self.world.all(Claim::KIND);
+        let all = || self.world.all(Pvc::KIND);
         let claims: BTreeSet<String> =
             all().filter(|(_, claim)| !retired(claim)).map(|(key, _)| key.name.to_string()).collect();
         let durable = self.status()["storage"]["durable"] == true;
@@ -137,9 +137,9 @@ impl Bench {
         let target = self.status()["targetVersion"].as_str().unwrap_or_default().to_owned();
         let asked = self.object()["spec"]["version"].as_str().map(|version| version.trim_start_matches('v').to_owned());
         let as_asked = asked.is_none_or(|asked| asked == target);
-        // A refused version does not hide these.
-        let told = self.condition("Ready").map_or("", |ready| ready["message"].as_str().unwrap_or_default());
-        let restless = is_restless(told);
+        // A rejected version does not hide these.
+        let reported = self.condition("Ready").map_or("", |ready| ready["message"].as_str().unwrap_or_default());
+        let restless = is_impossible(reported);
         check(as_asked != (reason == "UpgradeRefused") || restless, || format!("target {target}, and {reason}"))?;
         for pod in seen(&self.world) {
             let runs = self.etcds.processes.get(&pod.name).map(|process| process.version.to_string());
@@ -153,18 +153,18 @@ impl Bench {
         check(templates.len() <= 1 || restless, || format!("pods of several templates: {templates:?}"))
     }
 
-    /// That nothing is done any more, while others go on.
+    /// Checks that the operator writes nothing more while others continue.
     fn silent(&mut self) -> Result<(), String> {
         let (writes, status) = (self.world.writes, self.status().clone());
         for _ in 0..4 {
             self.tick();
-            self.world.deliver_all();
-            self.pass(Pass::default());
+            self.world.deliver_all_events();
+            self.pass(ReconcileFaults::default());
             check(self.last == 0, || "a cluster at rest is changed".to_owned())?;
         }
         check(*self.status() == status, || format!("status moves: {}", difference(&status, self.status())))?;
         check(self.world.writes == writes, || "a cluster at rest is written".to_owned())?;
-        self.innocent()
+        self.check_invariants()
     }
 
     /// A condition of the status.
@@ -177,12 +177,12 @@ impl Bench {
         self.condition(type_).is_some_and(|condition| condition["status"] == "True")
     }
 
-    /// The end of what happened, in words, whether or not the object is still there.
-    pub fn told(&self) -> String {
+    /// The last lines of the log, even if the object no longer exists.
+    pub fn history(&self) -> String {
         if self.world.get(EtcdClusterKind::KIND, &self.key).is_some() { self.story() } else { self.happened() }
     }
 
-    /// The end of what happened, in words.
+    /// The last lines of the log, and the status.
     pub fn story(&self) -> String {
         let conditions: Vec<String> = self.status()["conditions"]
             .as_array()
@@ -201,16 +201,16 @@ impl Bench {
     }
 }
 
-/// Whether members cannot be as asked, by that message.
-fn is_restless(told: &str) -> bool {
-    told.contains("needs new pods") || told.contains("cannot come back")
+/// Whether the message reports that the desired state is impossible.
+fn is_impossible(message: &str) -> bool {
+    message.contains("needs new pods") || message.contains("cannot restart")
 }
 
 fn check(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), String> {
     if holds { Ok(()) } else { Err(otherwise()) }
 }
 
-/// What differs between two statuses.
+/// The difference between two statuses.
 fn difference(one: &Value, other: &Value) -> String {
     match (one, other) {
         (Value::Object(a), Value::Object(b)) => {

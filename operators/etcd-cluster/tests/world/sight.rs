@@ -1,4 +1,4 @@
-//! The API server and etcd as the operator finds them when it queries them.
+//! The API server and etcd of a world, as the operator queries them.
 
 use std::collections::BTreeSet;
 use std::future::ready;
@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use api::ReconcileReason;
 use etcd_cluster::EtcdCluster;
-use etcd_cluster::etcd::Place;
-use etcd_cluster::observe::{Answer, Queries, observe};
+use etcd_cluster::etcd::MemberEndpoint;
+use etcd_cluster::observe::{ObjectLookup, Queries, observe};
 use etcd_cluster::plan::{Etcd, Observed, objects};
 use futures::FutureExt as _;
 use jiff::Timestamp;
@@ -16,7 +16,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use runtime::Error;
 use runtime::cache::Projection as _;
 use runtime::namespaces::Termination;
-use runtime::plan::{Apply, Create, DryRun, Key, Kind};
+use runtime::plan::{Apply, Create, DryRun, Key, ResourceKind};
 use runtime::projections::Pod;
 use serde_json::Value;
 
@@ -24,11 +24,11 @@ use crate::bench::Bench;
 use crate::raft::hash;
 
 impl Bench {
-    /// What the operator observes, by its own code.
+    /// The state that the operator observes, by its own code.
     ///
     /// # Errors
     /// As the operator's own.
-    pub fn look(&mut self, cluster: &Arc<EtcdCluster>) -> Result<Observed, Error> {
+    pub fn observe(&mut self, cluster: &Arc<EtcdCluster>) -> Result<Observed, Error> {
         self.names += 1;
         let observed = observe(&self.stores, &mut Model(self), &"agent:1".into(), cluster).now_or_never();
         observed.expect("a model answers at once")
@@ -51,10 +51,10 @@ impl Queries for Model<'_> {
         ready(())
     }
 
-    fn object(&mut self, kind: Kind, name: &str) -> impl Future<Output = Answer> + Send {
+    fn object(&mut self, kind: ResourceKind, name: &str) -> impl Future<Output = ObjectLookup> + Send {
         let live = self.0.world.get(kind, &self.0.key.sibling(name));
-        let answer = live.map_or(Answer::Gone, |live| Answer::Live(Arc::new(live.clone())));
-        ready(if self.0.blind { Answer::Unknown } else { answer })
+        let answer = live.map_or(ObjectLookup::Absent, |live| ObjectLookup::Found(Arc::new(live.clone())));
+        ready(if self.0.blind { ObjectLookup::Unknown } else { answer })
     }
 
     fn pod(&self, name: &str) -> impl Future<Output = Result<Option<Value>, Error>> + Send {
@@ -64,9 +64,10 @@ impl Queries for Model<'_> {
 
     fn labeled_pods(&self, cluster: &EtcdCluster) -> impl Future<Output = Option<Vec<ObjectMeta>>> + Send {
         let selector = objects::selector(cluster);
-        let bears = |pod: &Value| selector.iter().all(|(key, value)| pod["metadata"]["labels"][key] == value.as_str());
+        let has_labels =
+            |pod: &Value| selector.iter().all(|(key, value)| pod["metadata"]["labels"][key] == value.as_str());
         let pods = self.0.world.all(Pod::KIND);
-        let pods = pods.filter(|(key, pod)| key.namespace == self.0.key.namespace && bears(pod));
+        let pods = pods.filter(|(key, pod)| key.namespace == self.0.key.namespace && has_labels(pod));
         let metadata = pods.map(|(_, pod)| serde_json::from_value(pod["metadata"].clone()).expect("metadata"));
         ready((!self.0.blind).then(|| metadata.collect()))
     }
@@ -86,17 +87,17 @@ impl Queries for Model<'_> {
     }
 
     fn termination(&self) -> impl Future<Output = Option<Termination>> + Send {
-        ready(self.0.going.then_some(Termination::Namespace))
+        ready(self.0.terminating.then_some(Termination::Namespace))
     }
 
     fn ready_endpoints(&self, _: &Key) -> impl Future<Output = Vec<Box<str>>> + Send {
         ready(if self.0.mute { Vec::new() } else { self.0.kubelet.published() })
     }
 
-    fn etcd(&self, members: &[Place], latched: Option<u64>) -> impl Future<Output = Etcd> + Send {
+    fn etcd(&self, members: &[MemberEndpoint], latched: Option<u64>) -> impl Future<Output = Etcd> + Send {
         ready(match members {
             [] => Etcd::default(),
-            members => self.0.etcds.look(members, &self.0.unreached(), latched),
+            members => self.0.etcds.query(members, &self.0.unreached(), latched),
         })
     }
 
@@ -104,7 +105,7 @@ impl Queries for Model<'_> {
         ready(self.0.cluster().map(|cluster| format!("3.{}.0", cluster.minor)))
     }
 
-    fn receivers(&self, _: &str) -> impl Future<Output = BTreeSet<u64>> + Send {
+    fn snapshot_receivers(&self, _: &str) -> impl Future<Output = BTreeSet<u64>> + Send {
         ready(BTreeSet::new())
     }
 }

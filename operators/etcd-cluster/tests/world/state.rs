@@ -1,4 +1,4 @@
-//! What is read of a world.
+//! Reads of a world.
 
 use runtime::cache::Projection as _;
 use runtime::projections::Pod;
@@ -8,12 +8,12 @@ use crate::bench::Bench;
 use crate::raft::Cluster;
 
 impl Bench {
-    /// The id of the cluster: as latched now, or before status was lost.
+    /// The cluster id: latched now, or before status was lost.
     pub fn cluster_id(&self) -> Option<&str> {
         self.status()["clusterID"].as_str().or(self.latched.as_deref())
     }
 
-    /// The status as written last.
+    /// The last written status.
     pub fn status(&self) -> &Value {
         &self.object()["status"]
     }
@@ -29,12 +29,12 @@ impl Bench {
         self.world.all(Pod::KIND).map(|(key, _)| key.name.to_string()).collect()
     }
 
-    /// The ids of its members, in their order.
+    /// The ids of its members, in order.
     pub fn ids(&self) -> Vec<u64> {
         self.cluster().expect("it is latched").members.iter().map(|member| member.id).collect()
     }
 
-    /// By what a step picks that pod.
+    /// The index by which a step picks that pod.
     pub fn place_of(&self, name: &str) -> usize {
         self.pods().iter().position(|pod| pod == name).expect("it has a pod")
     }

@@ -1,66 +1,66 @@
-//! What may happen to a world.
+//! The steps of a world.
 
-use runtime::testing::branching::Pass;
+use runtime::testing::fault_injection::ReconcileFaults;
 
-/// The versions that users ask for.
+/// The versions that users request.
 pub const VERSIONS: [&str; 8] = ["3.3.27", "3.4.40", "3.5.16", "3.5.35", "3.6.16", "v3.7.3", "3.6.99", "3.2.13"];
 
-/// Something that happens. Numbers pick one of those that are there.
+/// A step. Numbers pick one of the existing objects.
 #[derive(Clone, Debug)]
 pub enum Step {
-    /// A pass of the operator.
-    Pass(Pass),
-    /// Its stores see some events of one kind.
+    /// A reconcile.
+    Pass(ReconcileFaults),
+    /// The stores receive some events of one kind.
     See { kind: usize, count: usize },
-    /// All else goes on.
+    /// Everything else advances.
     Tick,
-    /// All goes on, without anything happening, for so many rounds.
+    /// Everything advances for that many rounds.
     Calm(u8),
-    /// Minutes go by.
+    /// Minutes pass.
     Wait(u8),
     /// The spec changes.
     Edit(Edit),
     /// A container is killed.
     Kill(usize),
-    /// Somebody deletes a pod.
+    /// A user deletes a pod.
     Evict(usize),
-    /// Somebody deletes a pod and its claim.
+    /// A user deletes a pod and its PVC.
     EvictFully(usize),
-    /// Somebody deletes a claim, which stays as long as its pod does.
+    /// A user deletes a PVC, which stays as long as its pod does.
     DropClaim(usize),
-    /// What is on a volume is gone, or cannot be read.
+    /// The data on a volume is lost or corrupt.
     Spoil { pod: usize, wiped: bool },
-    /// The volume behind a claim is gone.
+    /// The volume of a PVC is lost.
     Lose(usize),
-    /// Somebody removes a member by etcdctl.
+    /// A user removes a member with etcdctl.
     Expel(usize),
-    /// Somebody deletes a Service or the budget.
+    /// A user deletes a Service or the budget.
     DropChild(usize),
-    /// A node goes or comes back.
+    /// A node goes down or comes up.
     Node { node: u8, up: bool },
     /// Whether the image of a version can be pulled.
     Image { version: usize, there: bool },
     /// Whether the operator reaches a pod.
     Cut { pod: usize, cut: bool },
-    /// Whether cluster DNS tells of anybody.
+    /// Whether cluster DNS publishes addresses.
     Mute(bool),
-    /// Whether the API server answers no query by the operator, while watches go on.
+    /// Whether the API server answers no query of the operator, while watches continue.
     Blind(bool),
-    /// Whether learners get nowhere, and whether entries go no further than they must.
+    /// Whether learners make no progress, and whether entries reach only as many members as a commit requires.
     Pace { slow: bool, lazy: bool },
-    /// Whether the API server takes new pods, and whether a dry run tells.
-    Refuse { pods: bool, told: bool },
-    /// Whether a database is full, at which the alarm goes on. It goes off only when it is taken back.
+    /// Whether the API server accepts new pods, and whether a dry run reports that.
+    Refuse { pods: bool, reported: bool },
+    /// Whether a database is full, which raises the alarm. It stays until it is disarmed.
     Alarm(bool),
-    /// Somebody takes a label from a pod, or gives it another value.
+    /// A user removes a label of a pod, or changes its value.
     Relabel { pod: usize, label: usize },
-    /// The same, of a claim.
+    /// The same, of a PVC.
     RelabelClaim { pod: usize, label: usize },
-    /// The object's status is gone.
+    /// The object's status is lost.
     LoseStatus,
-    /// The object is deleted, with what it owns, and comes back from a backup: with another uid, and with its status or not.
+    /// The object is deleted with what it owns, and restored from a backup: with another uid, and with or without its status.
     Reborn { status: bool },
-    /// Somebody lets the object take over the volumes of the one before.
+    /// A user lets the object adopt the volumes of the previous one.
     Adopt,
 }
 
@@ -73,16 +73,16 @@ pub enum Edit {
     Restart(u8),
     Paused(bool),
     Quota(bool),
-    /// An option that etcd takes, or one at which it ends at once.
+    /// An option that etcd accepts, or one that it rejects.
     Option {
         good: bool,
     },
-    /// Labels by which a network policy cuts members off; or those labels are taken back.
+    /// Labels by which a network policy isolates members; or the removal of these labels.
     Isolated(bool),
-    /// Labels by which a network policy keeps the operator alone from members; or those labels are taken back.
+    /// Labels by which a network policy keeps only the operator from reaching members; or the removal of these labels.
     Hidden(bool),
-    /// Pods are to run on nodes of a kind that there is none of; or that is taken back.
+    /// A node selector that no node matches; or its removal.
     Nowhere(bool),
-    /// Another member shall lead.
+    /// A request for another leader.
     Lead(u8),
 }

@@ -20,7 +20,7 @@ impl FromStr for BindAddress {
         let address = port_only.map(|port: u16| SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)));
         let address = address.or_else(|| text.parse().ok());
         address.map(|address| Self(Some(address))).ok_or_else(|| {
-            "an address is IP:PORT such as 127.0.0.1:8443 or [::]:8443, or :PORT for all addresses, or 0 for none"
+            "the value must be IP:PORT such as 127.0.0.1:8443 or [::]:8443, :PORT for all addresses, or 0 to disable the server"
                 .to_owned()
         })
     }

@@ -1,23 +1,23 @@
-//! Command lines of old manifests.
+//! Command lines of manifests for the archived operator.
 
 use super::*;
 
 const IN_A_POD: [(&str, &str); 2] = [(NAMESPACE, "team-a"), (POD, "etcd-operator-1")];
 
-fn ask(line: &str, variables: &[(&str, &str)]) -> Result<Asked, String> {
+fn parse(line: &str, variables: &[(&str, &str)]) -> Result<LegacyCommand, String> {
     let arguments: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
     read(&arguments, |name| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned()))
 }
 
-fn run(line: &str) -> (Vec<String>, Vec<Note>) {
-    match ask(line, &IN_A_POD) {
-        Ok(Asked::Run { flags, notes }) => (flags, notes),
+fn run(line: &str) -> (Vec<String>, Vec<LogNote>) {
+    match parse(line, &IN_A_POD) {
+        Ok(LegacyCommand::Run { flags, notes }) => (flags, notes),
         other => panic!("{line}: {other:?}"),
     }
 }
 
-fn refused(line: &str) -> String {
-    ask(line, &IN_A_POD).expect_err(line)
+fn rejection(line: &str) -> String {
+    parse(line, &IN_A_POD).expect_err(line)
 }
 
 #[test]
@@ -69,45 +69,46 @@ fn values_follow_an_equals_sign_or_a_blank() {
         assert_eq!(flags[6], "--metrics-bind-address=0.0.0.0:9090", "{line}");
         assert_eq!(flags[8], "--health-probe-bind-address=0.0.0.0:9090", "{line}");
     }
-    assert_eq!(refused("-listen-addr"), "-listen-addr needs a value");
-    assert!(refused("-listen-addr here").contains("IP:PORT"));
-    // As in Go, the next word is the value, whatever it looks like.
-    assert!(refused("-listen-addr -cluster-wide").starts_with("-listen-addr cannot be \"-cluster-wide\""));
+    assert_eq!(rejection("-listen-addr"), "-listen-addr needs a value");
+    assert!(rejection("-listen-addr here").contains("IP:PORT"));
+    // As in Go, the next argument is the value, even if it looks like a flag.
+    assert!(rejection("-listen-addr -cluster-wide").starts_with("-listen-addr: invalid value \"-cluster-wide\""));
 }
 
 #[test]
-fn flags_that_do_nothing_are_told() {
-    let crd = |notes: &[Note]| notes.iter().any(|note| matches!(note, Note::Info(text) if text.contains("CRD")));
+fn ignored_flags_are_logged() {
+    let crd = |notes: &[LogNote]| notes.iter().any(|note| matches!(note, LogNote::Info(text) if text.contains("CRD")));
     assert!(crd(&run("").1) && crd(&run("-create-crd").1) && crd(&run("-create-crd=1").1));
     assert_eq!(run("-create-crd=false").1, []);
     let warnings = run("-create-crd=false -chaos-level -1 -gc-interval=10m").1;
-    let said = |text: &str| warnings.iter().any(|note| matches!(note, Note::Warning(said) if said.contains(text)));
-    assert!(warnings.len() == 2 && said("-chaos-level") && said("-gc-interval"), "{warnings:?}");
+    let warns =
+        |text: &str| warnings.iter().any(|note| matches!(note, LogNote::Warning(warning) if warning.contains(text)));
+    assert!(warnings.len() == 2 && warns("-chaos-level") && warns("-gc-interval"), "{warnings:?}");
 }
 
 #[test]
-fn chaos_is_refused() {
-    let why = "-chaos-level cannot be \"1\": this operator breaks nothing on purpose; leave the flag out";
-    assert_eq!(refused("-chaos-level=1"), why);
-    assert!(refused("-chaos-level some").contains("whole number"));
+fn chaos_is_rejected() {
+    let why = "-chaos-level: invalid value \"1\": this operator does not inject faults; remove the flag";
+    assert_eq!(rejection("-chaos-level=1"), why);
+    assert!(rejection("-chaos-level some").contains("integer"));
 }
 
 #[test]
-fn what_is_no_flag_is_refused_instead_of_forgotten() {
+fn arguments_that_are_not_flags_are_rejected() {
     for line in ["true", "-cluster-wide true", "-- -cluster-wide", "-"] {
-        assert!(refused(line).contains("only flags are taken"), "{line}");
+        assert!(rejection(line).contains("no other arguments"), "{line}");
     }
     for line in ["---cluster-wide", "-=x", "--=x"] {
-        assert!(refused(line).contains("is no flag: a flag is -name"), "{line}");
+        assert!(rejection(line).contains("is not a flag: use -name"), "{line}");
     }
-    assert!(refused("-pv-provisioner=x").contains("there is no flag -pv-provisioner"));
-    assert!(refused("-cluster-wide=perhaps").contains("true or false"));
+    assert!(rejection("-pv-provisioner=x").contains("unknown flag -pv-provisioner"));
+    assert!(rejection("-cluster-wide=perhaps").contains("true or false"));
 }
 
 #[test]
 fn version_and_help_need_no_pod() {
-    let printed = |line| match ask(line, &[]) {
-        Ok(Asked::Print(text)) => text,
+    let printed = |line| match parse(line, &[]) {
+        Ok(LegacyCommand::Print(text)) => text,
         other => panic!("{line}: {other:?}"),
     };
     assert_eq!(printed("-version"), format!("etcd-operator Version: {}\n", env!("CARGO_PKG_VERSION")));
@@ -115,15 +116,15 @@ fn version_and_help_need_no_pod() {
         assert!(printed(line).contains("-cluster-wide"), "{line}");
     }
     for line in ["-version=false", ""] {
-        assert!(ask(line, &[]).is_err(), "{line}");
+        assert!(parse(line, &[]).is_err(), "{line}");
     }
 }
 
 #[test]
-fn both_variables_are_needed() {
+fn both_variables_are_required() {
     let blank = [(NAMESPACE, "team-a"), (POD, " ")];
     for variables in [&[][..], &IN_A_POD[..1], &IN_A_POD[1..], &blank] {
-        let why = ask("", variables).unwrap_err();
+        let why = parse("", variables).unwrap_err();
         assert!(why.starts_with("MY_POD_NAMESPACE and MY_POD_NAME must both be set"), "{why}");
     }
 }

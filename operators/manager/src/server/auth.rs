@@ -1,5 +1,5 @@
-//! Who may read metrics: the API server knows. TokenReview says who a bearer token is, SubjectAccessReview whether they
-//! may GET the URL `/metrics`. Answers are kept for 60 s by a hash of the token; the token itself is kept nowhere.
+//! Who may read metrics, by the API server: a TokenReview authenticates a bearer token, and a SubjectAccessReview reports whether its
+//! user may GET the URL `/metrics`. Results are cached for 60 s by a hash of the token; the token itself is not stored.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -14,23 +14,24 @@ use rustls::crypto::ring::cipher_suite::TLS13_AES_128_GCM_SHA256;
 
 use super::response::respond;
 
-const KEPT: Duration = Duration::from_secs(60);
-/// Answers kept at most; a flood of made-up tokens pushes out the oldest.
-const KEPT_ANSWERS: usize = 128;
+/// How long a result is cached.
+const REVIEW_TTL: Duration = Duration::from_secs(60);
+/// The largest number of cached results. Beyond it, the oldest is removed, so that invented tokens cannot fill the memory.
+const MAX_CACHED_REVIEWS: usize = 128;
 
-/// Why a scrape is refused.
+/// Why a scrape is denied.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Denial {
-    /// No token, or one that the API server does not know.
+pub(super) enum AuthDenial {
+    /// No token, or one that the API server does not authenticate.
     Unauthorized,
-    /// The user may not read metrics.
+    /// This user may not read metrics.
     Forbidden(String),
-    /// It cannot be told, for this reason.
+    /// The review failed: a message.
     Unknown(String),
 }
 
-impl Denial {
-    /// The answer, with what to do about it.
+impl AuthDenial {
+    /// The response, with what to do.
     pub(super) fn into_response(self) -> Response<String> {
         match self {
             Self::Unauthorized => {
@@ -50,33 +51,33 @@ impl Denial {
     }
 }
 
-/// Asks the API server about tokens.
-pub(super) struct Guard {
+/// Has the API server review tokens.
+pub(super) struct Authorizer {
     client: Client,
-    answers: Mutex<Answers>,
+    cache: Mutex<ReviewCache>,
 }
 
-impl Guard {
+impl Authorizer {
     pub(super) fn new(client: Client) -> Self {
-        Self { client, answers: Mutex::default() }
+        Self { client, cache: Mutex::default() }
     }
 
     /// Whether the sender of these headers may read metrics.
-    pub(super) async fn admit(&self, headers: &HeaderMap) -> Result<(), Denial> {
-        let token = bearer(headers).ok_or(Denial::Unauthorized)?;
-        let Some(hash) = hash(token) else { return self.ask(token).await };
-        let known = self.answers.lock().unwrap_or_else(PoisonError::into_inner).get(&hash, Instant::now());
+    pub(super) async fn authorize(&self, headers: &HeaderMap) -> Result<(), AuthDenial> {
+        let token = bearer(headers).ok_or(AuthDenial::Unauthorized)?;
+        let Some(hash) = hash(token) else { return self.review(token).await };
+        let known = self.cache.lock().unwrap_or_else(PoisonError::into_inner).get(&hash, Instant::now());
         if let Some(answer) = known {
             return answer;
         }
-        let answer = self.ask(token).await;
-        if !matches!(answer, Err(Denial::Unknown(_))) {
-            self.answers.lock().unwrap_or_else(PoisonError::into_inner).put(hash, answer.clone(), Instant::now());
+        let answer = self.review(token).await;
+        if !matches!(answer, Err(AuthDenial::Unknown(_))) {
+            self.cache.lock().unwrap_or_else(PoisonError::into_inner).put(hash, answer.clone(), Instant::now());
         }
         answer
     }
 
-    async fn ask(&self, token: &str) -> Result<(), Denial> {
+    async fn review(&self, token: &str) -> Result<(), AuthDenial> {
         let review = TokenReview {
             spec: TokenReviewSpec { token: Some(token.to_owned()), audiences: None },
             ..TokenReview::default()
@@ -84,13 +85,13 @@ impl Guard {
         let reviewed = Api::all(self.client.clone()).create(&PostParams::default(), &review).await;
         let status = reviewed.map_err(|error| unknown("tokenreviews", &error))?.status.unwrap_or_default();
         if status.authenticated != Some(true) {
-            return Err(Denial::Unauthorized);
+            return Err(AuthDenial::Unauthorized);
         }
         let user = status.user.unwrap_or_default();
         let name = user.username.clone().unwrap_or_default();
         let reviewed = Api::all(self.client.clone()).create(&PostParams::default(), &access_review(user)).await;
         let reviewed = reviewed.map_err(|error| unknown("subjectaccessreviews", &error))?;
-        if reviewed.status.is_some_and(|status| status.allowed) { Ok(()) } else { Err(Denial::Forbidden(name)) }
+        if reviewed.status.is_some_and(|status| status.allowed) { Ok(()) } else { Err(AuthDenial::Forbidden(name)) }
     }
 }
 
@@ -109,14 +110,14 @@ fn access_review(user: UserInfo) -> SubjectAccessReview {
     }
 }
 
-fn unknown(resource: &str, error: &kube::Error) -> Denial {
-    Denial::Unknown(match error {
+fn unknown(resource: &str, error: &kube::Error) -> AuthDenial {
+    AuthDenial::Unknown(match error {
         kube::Error::Api(status) if status.code == 403 => format!(
-            "this manager may not create {resource}, so it cannot tell who may read metrics: bind the ClusterRole \
-             system:auth-delegator to it, or serve plainly with --metrics-secure=false \
+            "cannot authorize: the manager lacks permission to create {resource}; bind the ClusterRole system:auth-delegator to \
+             its service account, or serve metrics over HTTP with --metrics-secure=false \
              --metrics-bind-address=127.0.0.1:8080"
         ),
-        _ => format!("the API server did not answer about {resource}; try again"),
+        _ => format!("cannot authorize: the API server did not answer a request to create {resource}; try again"),
     })
 }
 
@@ -126,29 +127,29 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty() && !token.contains(' ')).then_some(token)
 }
 
-type Hash = [u8; 32];
+type TokenHash = [u8; 32];
 
-/// SHA-256, out of the TLS library that is here anyway.
-fn hash(token: &str) -> Option<Hash> {
+/// SHA-256, from the TLS library, which the manager links anyway.
+fn hash(token: &str) -> Option<TokenHash> {
     let sha256 = TLS13_AES_128_GCM_SHA256.tls13()?.common.hash_provider;
     sha256.hash(token.as_bytes()).as_ref().try_into().ok()
 }
 
 #[derive(Default)]
-struct Answers(HashMap<Hash, (Instant, Result<(), Denial>)>);
+struct ReviewCache(HashMap<TokenHash, (Instant, Result<(), AuthDenial>)>);
 
-impl Answers {
-    fn get(&self, hash: &Hash, now: Instant) -> Option<Result<(), Denial>> {
-        let (asked, answer) = self.0.get(hash)?;
-        (now.saturating_duration_since(*asked) < KEPT).then(|| answer.clone())
+impl ReviewCache {
+    fn get(&self, hash: &TokenHash, now: Instant) -> Option<Result<(), AuthDenial>> {
+        let (since, answer) = self.0.get(hash)?;
+        (now.saturating_duration_since(*since) < REVIEW_TTL).then(|| answer.clone())
     }
 
-    fn put(&mut self, hash: Hash, answer: Result<(), Denial>, now: Instant) {
-        if self.0.len() >= KEPT_ANSWERS {
-            self.0.retain(|_, (asked, _)| now.saturating_duration_since(*asked) < KEPT);
+    fn put(&mut self, hash: TokenHash, answer: Result<(), AuthDenial>, now: Instant) {
+        if self.0.len() >= MAX_CACHED_REVIEWS {
+            self.0.retain(|_, (since, _)| now.saturating_duration_since(*since) < REVIEW_TTL);
         }
-        if self.0.len() >= KEPT_ANSWERS {
-            let oldest = self.0.iter().min_by_key(|(_, (asked, _))| *asked).map(|(hash, _)| *hash);
+        if self.0.len() >= MAX_CACHED_REVIEWS {
+            let oldest = self.0.iter().min_by_key(|(_, (since, _))| *since).map(|(hash, _)| *hash);
             oldest.and_then(|hash| self.0.remove(&hash));
         }
         self.0.insert(hash, (now, answer));
@@ -159,7 +160,7 @@ impl Answers {
 mod tests {
     use super::*;
 
-    fn key(token: &str) -> Hash {
+    fn key(token: &str) -> TokenHash {
         hash(token).unwrap()
     }
 
@@ -178,41 +179,41 @@ mod tests {
     }
 
     #[test]
-    fn tokens_are_told_apart_by_their_sha_256() {
+    fn tokens_are_hashed_by_sha_256() {
         let hex: String = key("abc").iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!(hex, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     }
 
     #[test]
-    fn answers_last_a_minute() {
-        let (mut answers, start) = (Answers::default(), Instant::now());
-        answers.put(key("a"), Ok(()), start);
-        answers.put(key("b"), Err(Denial::Unauthorized), start);
-        assert_eq!(answers.get(&key("a"), start + Duration::from_secs(59)), Some(Ok(())));
-        assert_eq!(answers.get(&key("b"), start), Some(Err(Denial::Unauthorized)));
-        assert_eq!(answers.get(&key("a"), start + KEPT), None);
-        assert_eq!(answers.get(&key("c"), start), None);
+    fn results_are_cached_for_a_minute() {
+        let (mut reviews, start) = (ReviewCache::default(), Instant::now());
+        reviews.put(key("a"), Ok(()), start);
+        reviews.put(key("b"), Err(AuthDenial::Unauthorized), start);
+        assert_eq!(reviews.get(&key("a"), start + Duration::from_secs(59)), Some(Ok(())));
+        assert_eq!(reviews.get(&key("b"), start), Some(Err(AuthDenial::Unauthorized)));
+        assert_eq!(reviews.get(&key("a"), start + REVIEW_TTL), None);
+        assert_eq!(reviews.get(&key("c"), start), None);
     }
 
     #[test]
-    fn a_flood_of_tokens_is_bounded_and_pushes_out_the_oldest() {
-        let (mut answers, start) = (Answers::default(), Instant::now());
+    fn the_cache_is_bounded_and_removes_the_oldest_results() {
+        let (mut reviews, start) = (ReviewCache::default(), Instant::now());
         for second in 0..1000 {
-            answers.put(key(&second.to_string()), Err(Denial::Unauthorized), start + Duration::from_millis(second));
+            reviews.put(key(&second.to_string()), Err(AuthDenial::Unauthorized), start + Duration::from_millis(second));
         }
-        assert_eq!(answers.0.len(), KEPT_ANSWERS);
+        assert_eq!(reviews.0.len(), MAX_CACHED_REVIEWS);
         let now = start + Duration::from_secs(1);
-        assert!(answers.get(&key("999"), now).is_some() && answers.get(&key("1"), now).is_none());
+        assert!(reviews.get(&key("999"), now).is_some() && reviews.get(&key("1"), now).is_none());
     }
 
     #[test]
-    fn denials_say_what_to_do() {
-        let status = |denial: Denial| denial.into_response().status().as_u16();
-        assert_eq!(status(Denial::Unauthorized), 401);
-        assert_eq!(status(Denial::Forbidden("x".into())), 403);
+    fn denials_have_the_status_and_the_remedy() {
+        let status = |denial: AuthDenial| denial.into_response().status().as_u16();
+        assert_eq!(status(AuthDenial::Unauthorized), 401);
+        assert_eq!(status(AuthDenial::Forbidden("x".into())), 403);
         let refused = kube::core::Status::failure("no", "Forbidden").with_code(403);
         let denial = unknown("tokenreviews", &kube::Error::Api(Box::new(refused)));
-        assert!(matches!(&denial, Denial::Unknown(why) if why.contains("--metrics-secure=false")), "{denial:?}");
+        assert!(matches!(&denial, AuthDenial::Unknown(why) if why.contains("--metrics-secure=false")), "{denial:?}");
         assert_eq!(status(denial), 503);
     }
 }

@@ -1,4 +1,4 @@
-//! Connections: each is bounded in time, in its headers and in number, and answers one request.
+//! Connections: their number, the duration of each and the size of its headers are limited; each serves one request.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -18,14 +18,15 @@ use tokio_util::sync::CancellationToken;
 
 /// Connections served at a time; more wait to be accepted.
 const CONNECTIONS: u32 = 32;
-/// How long one connection may take, handshake and answer included.
+/// How long one connection may take, handshake and response included.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(30);
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 const HEADER_BYTES: usize = 16 * 1024;
-/// How long answers under way may hold up a stop.
+/// How long a stop waits for requests in progress.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Accepts connections, by TLS if told, until `stop` is cancelled; then waits a little for answers under way.
+/// Accepts connections, with TLS if `tls` is set, until `stop` is cancelled; then waits up to [`DRAIN_TIMEOUT`] for requests in
+/// progress.
 pub(super) async fn serve<A, F>(listener: TcpListener, tls: Option<TlsAcceptor>, answer: A, stop: CancellationToken)
 where
     A: Fn(Request<Incoming>) -> F + Clone + Send + Sync + 'static,
@@ -36,14 +37,14 @@ where
         loop {
             let Ok(slot) = Arc::clone(&slots).acquire_owned().await else { return };
             let Ok((stream, _)) = listener.accept().await else {
-                // Out of file descriptors, most likely: give others time to close theirs.
+                // Probably out of file descriptors: wait until other connections close theirs.
                 sleep(Duration::from_millis(100)).await;
                 continue;
             };
             let (tls, answer) = (tls.clone(), answer.clone());
             tokio::spawn(async move {
                 let _slot = slot;
-                // A peer that stalls or breaks off is its own affair, so neither is logged.
+                // Not logged: a client that stalls or disconnects is not an error of the manager.
                 let _ = timeout(CONNECTION_TIMEOUT, connection(stream, tls, answer)).await;
             });
         }

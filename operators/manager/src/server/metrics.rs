@@ -1,4 +1,4 @@
-//! `/metrics`: by HTTPS and only to whom the API server allows it, as kubebuilder's default does, or plain by choice.
+//! `/metrics`: over HTTPS to clients that the API server authorizes, which is kubebuilder's default too, or over HTTP to every client.
 
 use std::io;
 use std::net::SocketAddr;
@@ -14,16 +14,16 @@ use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
-use super::auth::Guard;
+use super::auth::Authorizer;
 use super::connections::serve;
-use super::probes::{Health, probe};
+use super::probes::{HealthReporter, probe};
 use super::response::respond;
 use super::{process, tls};
 
-/// How often the recorder folds what histograms gathered; rendering does it as well.
-const UPKEEP: Duration = Duration::from_secs(300);
+/// How often the recorder aggregates the samples of histograms. Rendering does so as well.
+const UPKEEP_INTERVAL: Duration = Duration::from_secs(300);
 
-/// Prometheus 3 refuses what does not name its format.
+/// Prometheus 3 rejects a response without its format.
 const EXPOSITION: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// How metrics are served.
@@ -31,9 +31,9 @@ const EXPOSITION: &str = "text/plain; version=0.0.4; charset=utf-8";
 pub struct MetricsOptions {
     /// Where to listen.
     pub address: SocketAddr,
-    /// HTTPS with TokenReview and SubjectAccessReview. If not: plain HTTP to all who can connect, so loopback is wise.
+    /// HTTPS with TokenReview and SubjectAccessReview. If false, HTTP to every client that can connect, so bind to loopback.
     pub secure: bool,
-    /// Directory of `tls.crt` and `tls.key`; `None` makes a certificate that lives as long as the process.
+    /// Directory of `tls.crt` and `tls.key`; `None` creates a self-signed certificate in memory.
     pub cert_dir: Option<PathBuf>,
 }
 
@@ -41,45 +41,45 @@ pub struct MetricsOptions {
 pub struct MetricsServer {
     listener: TcpListener,
     tls: Option<TlsAcceptor>,
-    guard: Option<Arc<Guard>>,
+    authorizer: Option<Arc<Authorizer>>,
     handle: PrometheusHandle,
-    health: Option<Arc<dyn Health>>,
+    health: Option<Arc<dyn HealthReporter>>,
 }
 
 impl MetricsServer {
-    /// Listens, and loads or makes the certificate. `client` asks about tokens. With `health`, probes are answered at the
-    /// same address.
+    /// Listens, and loads or creates the certificate. `client` reviews tokens. With `health`, the server answers probes at the same
+    /// address.
     ///
     /// # Errors
-    /// When the address cannot be listened at, or the certificate cannot be used.
+    /// The server cannot listen at the address, or the certificate cannot be used.
     pub async fn bind(
         options: MetricsOptions,
         handle: PrometheusHandle,
         client: Client,
-        health: Option<Arc<dyn Health>>,
+        health: Option<Arc<dyn HealthReporter>>,
     ) -> io::Result<Self> {
         let listener = TcpListener::bind(options.address).await?;
-        let (tls, guard) = if options.secure {
-            (Some(tls::acceptor(options.cert_dir.as_deref())?), Some(Arc::new(Guard::new(client))))
+        let (tls, authorizer) = if options.secure {
+            (Some(tls::acceptor(options.cert_dir.as_deref())?), Some(Arc::new(Authorizer::new(client))))
         } else {
             (None, None)
         };
-        Ok(Self { listener, tls, guard, handle, health })
+        Ok(Self { listener, tls, authorizer, handle, health })
     }
 
-    /// Answers until `stop` is cancelled, then up to 2 s longer. Does the recorder's upkeep meanwhile.
+    /// Serves until `stop` is cancelled, then for up to 2 s longer, and runs the recorder's upkeep.
     pub async fn run(self, stop: CancellationToken) {
-        let Self { listener, tls, guard, handle, health } = self;
+        let Self { listener, tls, authorizer, handle, health } = self;
         let recorder = handle.clone();
         let upkeep = async {
             loop {
-                tokio::time::sleep(UPKEEP).await;
+                tokio::time::sleep(UPKEEP_INTERVAL).await;
                 recorder.run_upkeep();
             }
         };
         let answer = move |request: Request<Incoming>| {
             let probed = probed(&request, health.as_deref());
-            let scrape = scrape(request, guard.clone(), handle.clone());
+            let scrape = scrape(request, authorizer.clone(), handle.clone());
             async move { if let Some(probed) = probed { probed } else { scrape.await } }
         };
         tokio::select! {
@@ -89,21 +89,25 @@ impl MetricsServer {
     }
 }
 
-/// The answer to a probe, if it is one and they are answered here.
-fn probed<B>(request: &Request<B>, health: Option<&dyn Health>) -> Option<Response<String>> {
-    let asked = matches!(request.uri().path(), "/healthz" | "/readyz");
-    health.filter(|_| asked).map(|health| probe(request, health))
+/// The response to a probe, if the request is one and `health` is set.
+fn probed<B>(request: &Request<B>, health: Option<&dyn HealthReporter>) -> Option<Response<String>> {
+    let is_probe = matches!(request.uri().path(), "/healthz" | "/readyz");
+    health.filter(|_| is_probe).map(|health| probe(request, health))
 }
 
-async fn scrape<B>(request: Request<B>, guard: Option<Arc<Guard>>, handle: PrometheusHandle) -> Response<String> {
+async fn scrape<B>(
+    request: Request<B>,
+    authorizer: Option<Arc<Authorizer>>,
+    handle: PrometheusHandle,
+) -> Response<String> {
     if request.uri().path() != "/metrics" {
-        return respond(StatusCode::NOT_FOUND, "there is /metrics\n".to_owned());
+        return respond(StatusCode::NOT_FOUND, "not found; this server has /metrics\n".to_owned());
     }
     if request.method() != Method::GET {
-        return respond(StatusCode::METHOD_NOT_ALLOWED, "only GET is answered\n".to_owned());
+        return respond(StatusCode::METHOD_NOT_ALLOWED, "method not allowed; use GET\n".to_owned());
     }
-    if let Some(guard) = guard
-        && let Err(denial) = guard.admit(request.headers()).await
+    if let Some(authorizer) = authorizer
+        && let Err(denial) = authorizer.authorize(request.headers()).await
     {
         return denial.into_response();
     }
@@ -119,33 +123,33 @@ async fn scrape<B>(request: Request<B>, guard: Option<Arc<Guard>>, handle: Prome
 mod tests {
     use metrics_exporter_prometheus::PrometheusBuilder;
 
-    use super::super::Check;
+    use super::super::HealthCheck;
     use super::*;
 
-    struct Well;
+    struct AlwaysHealthy;
 
-    impl Health for Well {
+    impl HealthReporter for AlwaysHealthy {
         fn live(&self) -> Result<(), String> {
             Ok(())
         }
 
-        fn ready(&self) -> Vec<Check> {
+        fn ready(&self) -> Vec<HealthCheck> {
             Vec::new()
         }
     }
 
     #[test]
-    fn probes_are_answered_at_the_same_address_if_that_is_wanted() {
+    fn probes_are_served_at_the_same_address_if_health_is_set() {
         let ask = |path: &str, health| probed(&Request::get(path).body(()).unwrap(), health).map(Response::into_body);
         for path in ["/readyz", "/healthz"] {
-            assert_eq!(ask(path, Some(&Well)).as_deref(), Some("ok"));
+            assert_eq!(ask(path, Some(&AlwaysHealthy)).as_deref(), Some("ok"));
             assert_eq!(ask(path, None), None);
         }
-        assert_eq!(ask("/metrics", Some(&Well)), None);
+        assert_eq!(ask("/metrics", Some(&AlwaysHealthy)), None);
     }
 
     #[tokio::test]
-    async fn metrics_are_told_in_the_format_of_prometheus() {
+    async fn metrics_are_served_in_the_format_of_prometheus() {
         let ask = |path: &str| {
             let handle = PrometheusBuilder::new().build_recorder().handle();
             scrape(Request::get(path).body(()).unwrap(), None, handle)

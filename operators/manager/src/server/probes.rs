@@ -1,4 +1,4 @@
-//! `/healthz` and `/readyz`: what they ask, and a server of them.
+//! `/healthz` and `/readyz`: the checks behind them, and their server.
 
 use std::fmt::Write;
 use std::io;
@@ -13,37 +13,37 @@ use tokio_util::sync::CancellationToken;
 use super::connections::serve;
 use super::response::respond;
 
-/// What probes ask about.
-pub trait Health: Send + Sync + 'static {
-    /// Whether the process works at all; an error gets it restarted.
+/// The source of the probes' results.
+pub trait HealthReporter: Send + Sync + 'static {
+    /// Whether the process works at all; on an error the kubelet restarts it.
     ///
     /// # Errors
-    /// What is broken, in a sentence.
+    /// A message that says what is broken.
     fn live(&self) -> Result<(), String>;
 
-    /// Each check of readiness.
-    fn ready(&self) -> Vec<Check>;
+    /// All checks of readiness.
+    fn ready(&self) -> Vec<HealthCheck>;
 }
 
 /// One check of readiness.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Check {
+pub struct HealthCheck {
     /// Short, such as `watch-deployments`.
     pub name: String,
-    /// How it went.
-    pub state: State,
+    /// Its result.
+    pub result: CheckResult,
 }
 
-/// How a check went.
+/// The result of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum State {
-    /// Well.
+pub enum CheckResult {
+    /// The check passed.
     Ok,
-    /// Not well. A fault that this process cannot help, and that leaves others working, is listed but blocks nothing.
+    /// The check failed. A failure that a restart cannot fix, and that other kinds are independent of, does not block readiness.
     Failed {
-        /// Why, in a sentence.
+        /// The reason, as a message.
         why: String,
-        /// Whether `/readyz` fails for it.
+        /// Whether `/readyz` fails because of it.
         blocks_readiness: bool,
     },
 }
@@ -51,19 +51,19 @@ pub enum State {
 /// Serves `/healthz` and `/readyz`.
 pub struct HealthServer {
     listener: TcpListener,
-    health: Arc<dyn Health>,
+    health: Arc<dyn HealthReporter>,
 }
 
 impl HealthServer {
     /// Listens at `address`.
     ///
     /// # Errors
-    /// When the address cannot be listened at.
-    pub async fn bind(address: SocketAddr, health: Arc<dyn Health>) -> io::Result<Self> {
+    /// The server cannot listen at the address.
+    pub async fn bind(address: SocketAddr, health: Arc<dyn HealthReporter>) -> io::Result<Self> {
         Ok(Self { listener: TcpListener::bind(address).await?, health })
     }
 
-    /// Answers until `stop` is cancelled, then up to 2 s longer.
+    /// Serves until `stop` is cancelled, then for up to 2 s longer.
     pub async fn run(self, stop: CancellationToken) {
         let health = self.health;
         let answer = move |request: Request<Incoming>| {
@@ -74,34 +74,38 @@ impl HealthServer {
     }
 }
 
-/// The answer to a probe.
-pub(super) fn probe<B>(request: &Request<B>, health: &dyn Health) -> Response<String> {
+/// The response to a probe.
+pub(super) fn probe<B>(request: &Request<B>, health: &dyn HealthReporter) -> Response<String> {
     let verbose = request.uri().query().is_some_and(|query| query.split('&').any(|pair| pair.starts_with("verbose")));
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
-        return respond(StatusCode::METHOD_NOT_ALLOWED, "only GET is answered\n".to_owned());
+        return respond(StatusCode::METHOD_NOT_ALLOWED, "method not allowed; use GET\n".to_owned());
     }
     match request.uri().path() {
         "/healthz" => {
-            let live = health.live().map_err(|why| State::Failed { why, blocks_readiness: true });
-            render("healthz", &[Check { name: "ping".to_owned(), state: live.err().unwrap_or(State::Ok) }], verbose)
+            let live = health.live().map_err(|why| CheckResult::Failed { why, blocks_readiness: true });
+            render(
+                "healthz",
+                &[HealthCheck { name: "ping".to_owned(), result: live.err().unwrap_or(CheckResult::Ok) }],
+                verbose,
+            )
         }
         "/readyz" => render("readyz", &health.ready(), verbose),
-        _ => respond(StatusCode::NOT_FOUND, "there are /healthz and /readyz\n".to_owned()),
+        _ => respond(StatusCode::NOT_FOUND, "not found; this server has /healthz and /readyz\n".to_owned()),
     }
 }
 
-/// In controller-runtime's words: `ok`, or one line a check when asked for or when one failed.
-fn render(probe: &str, checks: &[Check], verbose: bool) -> Response<String> {
-    let failed = checks.iter().any(|check| matches!(check.state, State::Failed { blocks_readiness: true, .. }));
+/// In the format of controller-runtime: `ok`, or one line per check if the request is verbose or a check failed.
+fn render(probe: &str, checks: &[HealthCheck], verbose: bool) -> Response<String> {
+    let failed = checks.iter().any(|check| matches!(check.result, CheckResult::Failed { blocks_readiness: true, .. }));
     if !failed && !verbose {
         return respond(StatusCode::OK, "ok".to_owned());
     }
     let mut text = String::new();
-    for Check { name, state } in checks {
+    for HealthCheck { name, result } in checks {
         // Writing to a String cannot fail.
-        let _ = match state {
-            State::Ok => writeln!(text, "[+]{name} ok"),
-            State::Failed { why, .. } => writeln!(text, "[-]{name} failed: {why}"),
+        let _ = match result {
+            CheckResult::Ok => writeln!(text, "[+]{name} ok"),
+            CheckResult::Failed { why, .. } => writeln!(text, "[-]{name} failed: {why}"),
         };
     }
     let (status, end) = if failed { (StatusCode::INTERNAL_SERVER_ERROR, "failed") } else { (StatusCode::OK, "passed") };

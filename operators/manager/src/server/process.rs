@@ -1,4 +1,4 @@
-//! The `process_*` metrics that every Prometheus client has, read from /proc when they are asked for.
+//! The `process_*` metrics that every Prometheus client has, read from /proc at each scrape.
 
 use std::fmt::{Display, Write};
 use std::fs;
@@ -6,7 +6,7 @@ use std::fs;
 /// The kernel counts CPU time for user space in hundredths of a second on every architecture.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// Appends what can be read; a value that cannot is left out, not zero.
+/// Appends the metrics. A value that cannot be read is omitted, not zero.
 pub(super) fn append(text: &mut String) {
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -1,8 +1,8 @@
-//! Answers in plain text.
+//! Responses in plain text.
 
 use http::{HeaderValue, Response, StatusCode, header};
 
-/// An answer in plain text, which no browser takes for anything else.
+/// A response in plain text, which no browser interprets as another type.
 pub(super) fn respond(status: StatusCode, text: String) -> Response<String> {
     let mut response = Response::new(text);
     *response.status_mut() = status;

@@ -1,7 +1,7 @@
-//! Pure: the desired Deployment of a MyApp, with everything that its pod template is made of.
+//! Pure: the desired Deployment of a MyApp, with all that its pod template is built from.
 //!
-//! What a manager gives to pods by default (a default container, pods spread over zones and nodes) comes with a Deployment that
-//! is made, or with a template that changes anyway: no pod is started again because a manager of another version runs.
+//! The defaults that a manager adds to pods (a default container, pods spread over zones and nodes) are added to a new Deployment, or to
+//! a template that changes anyway, so that an upgrade of the manager does not restart pods.
 
 use api::{Reason, ReconcileReason};
 use runtime::plan::Apply;
@@ -14,22 +14,22 @@ use super::overrides::{self, Rejection};
 use super::{DryRunFailure, Observed, objects};
 
 /// The desired state of the Deployment.
-pub(super) struct Desired<'a> {
+pub(super) struct DesiredDeployment<'a> {
     observed: &'a Observed,
     overrides: Result<Option<Value>, Rejection>,
     contents: Option<&'a str>,
 }
 
-impl<'a> Desired<'a> {
+impl<'a> DesiredDeployment<'a> {
     pub(super) fn of(observed: &'a Observed) -> Self {
         let app = &observed.app;
         let live = observed.live_deployment().and_then(|live| live.template.contents.as_deref());
-        // While content cannot be read, the pods keep what they were started with.
+        // While the content cannot be read, the template keeps the digest that the pods were started with.
         let contents = observed.contents.digest.as_deref().or(live).filter(|_| !app.spec.restart_on.is_empty());
         Self { observed, overrides: overrides::of(app, observed.limit), contents }
     }
 
-    /// Why the Deployment is not changed: whether the user has to act, a condition's reason, and a message.
+    /// Why the operator does not change the Deployment: whether the user has to act, a condition's reason, and a message.
     pub(super) fn rejection(&self) -> Option<(Summary, Reason, String)> {
         if let Err(rejection) = &self.overrides {
             return Some((Summary::Stalled, rejection.reason.into(), rejection.message.clone()));
@@ -44,20 +44,20 @@ impl<'a> Desired<'a> {
         })
     }
 
-    /// The object of `restartOn` that the Deployment waits for, since its pods would be replaced again in a moment.
+    /// The object of `restartOn` that the Deployment waits for, because its content would replace the pods again shortly afterward.
     pub(super) fn pending_source(&self) -> Option<&str> {
         let app = &self.observed.app;
         let unread = self.observed.contents.unread.as_ref().filter(|unread| unread.is_awaited)?;
         let edited = app.status.contract.observed_generation < app.meta.generation;
         let waits = match self.observed.live_deployment() {
             None => true,
-            // Pods that have been started with content most likely keep it.
+            // The content of pods that were started with it has probably not changed.
             Some(live) => edited && live.template.contents.is_none(),
         };
         waits.then_some(&*unread.source)
     }
 
-    /// The Deployment, with that image.
+    /// The Deployment with that image.
     pub(super) fn deployment(&self, image: &str) -> Apply {
         let plain = self.observed.live_deployment().filter(|live| !live.template.has_defaults);
         let plain = plain.map(|live| (live, self.rendered(image, false)));
@@ -78,24 +78,24 @@ impl<'a> Desired<'a> {
             overrides::merge(template, over);
         }
         if with_defaults {
-            objects::give_defaults(app, template);
+            objects::add_defaults(app, template);
         }
         apply
     }
 
-    /// Whether that Deployment, whose template is without defaults, has no other reason to change it.
+    /// Whether nothing changes the template of that Deployment, which has no defaults.
     fn stays_plain(&self, live: &Deployment, plain: &Apply) -> bool {
         let seen = self.observed.deployment.owned().map_or(live.fingerprint, |live| live.fingerprint);
-        // With an unchanged desired state, a template that differs has been edited: it is restored.
-        plain.has_made(seen, &live.additions)
-            || live.template.made.is_made_of(&Template::rendered(&plain.body))
+        // If the desired state is unchanged, another client has edited the template, and the operator restores it.
+        plain.matches(seen, &live.additions)
+            || live.template.created.is_created_from(&Template::rendered(&plain.body))
             || self.is_reported(live)
     }
 
-    /// Whether the status has reported the desired state of pods, so that nothing of it is new.
+    /// Whether the desired state of pods is unchanged since the last status.
     fn is_reported(&self, live: &Deployment) -> bool {
         let app = &self.observed.app;
-        let same = |wanted: Option<&str>, live: Option<&str>| wanted.is_none() || wanted == live;
+        let same = |desired: Option<&str>, live: Option<&str>| desired.is_none() || desired == live;
         app.status.contract.observed_generation == app.meta.generation
             && same(app.restarted_at.as_deref(), live.template.restarted_at.as_deref())
             && same(self.contents, live.template.contents.as_deref())

@@ -1,4 +1,4 @@
-//! Pure: the children, as they should be.
+//! Pure: the desired children.
 
 mod autoscaler;
 mod container;
@@ -12,7 +12,7 @@ mod volumes;
 
 pub(super) use autoscaler::{autoscaler, unreadable_metrics};
 pub(super) use container::NAME as CONTAINER;
-pub(super) use defaults::give_defaults;
+pub(super) use defaults::add_defaults;
 pub(super) use deployment::{deployment, resumed, selector, without_pace};
 pub(super) use disruption_budget::disruption_budget;
 pub(super) use route::{http_route, ingress, to_port};

@@ -1,4 +1,4 @@
-//! Pure: the observed state. Pure data.
+//! Pure: the observed state.
 
 use std::sync::Arc;
 
@@ -6,15 +6,15 @@ use api::ReconcileReason;
 use runtime::plan::ChildState;
 use runtime::plan::child::Served;
 use runtime::projections::{
-    Autoscaler, Deployment, DisruptionBudget, HttpRoute, Ingress, PodDiagnosis, Service, Starting,
+    Autoscaler, Deployment, DisruptionBudget, HttpRoute, Ingress, PodDiagnosis, Service, VolumeWait,
 };
 
-use super::contents::{Contents, DryRunFailure};
-use super::overrides::Limit;
+use super::contents::{DryRunFailure, RestartContents};
+use super::overrides::OverrideLimit;
 use super::standstill::Standstill;
 use crate::MyApp;
 
-/// A MyApp and what belongs to it.
+/// A MyApp, its children, and what else its plan depends on.
 #[derive(Debug)]
 pub struct Observed {
     /// The object itself.
@@ -33,22 +33,43 @@ pub struct Observed {
     pub http_route: Served<HttpRoute>,
     /// Its failing pods of the current template, by name.
     pub failing_pods: Vec<(Arc<str>, PodDiagnosis)>,
-    /// Those that wait for their volumes, by name.
-    pub starting: Vec<(Arc<str>, Starting)>,
+    /// Its pods of the current template that wait for their volumes, by name.
+    pub starting: Vec<(Arc<str>, VolumeWait)>,
     /// A Deployment of its name without a controller: the next apply adopts it.
     pub orphan: Option<Arc<Deployment>>,
     /// Which pod overrides it may use.
-    pub limit: Limit,
+    pub limit: OverrideLimit,
     /// What is known of the objects whose content restarts its pods.
-    pub contents: Contents,
-    /// A dry run of a pod with its overrides that the API server refused or did not answer.
+    pub contents: RestartContents,
+    /// A dry run of a pod with its overrides that the API server rejected or did not answer.
     pub dry_run_failure: Option<DryRunFailure>,
-    /// Since when this process has observed its Deployment at a standstill, if it seems to be at one.
+    /// Since when its Deployment seems to be stuck, if it does.
     pub standstill: Option<Standstill>,
 }
 
 impl Observed {
-    /// The Deployment that pods run by, or will once it is taken over.
+    /// `app` without children.
+    #[must_use]
+    pub fn new(app: Arc<MyApp>) -> Self {
+        Self {
+            app,
+            deployment: ChildState::Absent,
+            service: ChildState::Absent,
+            budget: ChildState::Absent,
+            autoscaler: ChildState::Absent,
+            ingress: ChildState::Absent,
+            http_route: Served::Child(ChildState::Absent),
+            failing_pods: Vec::new(),
+            starting: Vec::new(),
+            orphan: None,
+            limit: OverrideLimit::default(),
+            contents: RestartContents::default(),
+            dry_run_failure: None,
+            standstill: None,
+        }
+    }
+
+    /// The Deployment that creates the pods, or will once the operator has adopted it.
     pub(super) fn live_deployment(&self) -> Option<&Deployment> {
         match &self.deployment {
             ChildState::Owned(live) => Some(&live.view),
@@ -57,11 +78,11 @@ impl Observed {
         }
     }
 
-    /// Why not everything that its pods depend on can be judged now, as a message.
+    /// Which object that its pods depend on cannot be observed or changed now: a reason, and a message.
     #[must_use]
     pub fn obstacle(&self) -> Option<(ReconcileReason, String)> {
-        let deployment = self.deployment.obstacle("Deployment");
-        let service = || self.service.obstacle("Service");
-        deployment.or_else(service).or_else(|| self.budget.obstacle("PodDisruptionBudget"))
+        let deployment = self.deployment.blocking_reason("Deployment");
+        let service = || self.service.blocking_reason("Service");
+        deployment.or_else(service).or_else(|| self.budget.blocking_reason("PodDisruptionBudget"))
     }
 }

@@ -1,20 +1,20 @@
 //! Pure: what waits for the Deployment, and what does not.
 //!
-//! A Service with target ports that the pods do not have is applied only after the Deployment, and a route only after its Service:
-//! otherwise requests would reach no pod. Both also wait while the API server rejects the Deployment, and the ports of the Service until
-//! the pods with the new ones have taken over from those without; until then, a route leads to the port that the Service has. Any other
-//! change of the Service, and a PodDisruptionBudget that was deleted or edited, is applied meanwhile.
+//! The operator applies a Service with target ports that the pods do not have only after the Deployment, and a route only after its
+//! Service: otherwise requests would reach no pod. Both also wait while the API server rejects the Deployment. The ports of the Service
+//! wait until the pods with the new ports have replaced the others; until then, a route leads to the current port of the Service. The
+//! operator applies any other change of the Service, and a deleted or edited PodDisruptionBudget, meanwhile.
 
 use runtime::cache::Projection;
 use runtime::plan::{Apply, Effect};
-use runtime::projections::{Autoscaler, Deployment, DisruptionBudget, Ingress, Port, Service};
+use runtime::projections::{Autoscaler, ContainerPort, Deployment, DisruptionBudget, Ingress, Service};
 
 use super::{Observed, objects};
 
 mod handover;
 
-/// The effects in the order in which one waits for the other, and the independent applies. With `deployment_on_hold`, the Deployment is
-/// not applied for now, and what waits for it is not either.
+/// The effects in the order in which each waits for the previous one, and the independent applies. With `deployment_on_hold`, neither the
+/// Deployment is applied nor what waits for it.
 pub(super) fn of(
     observed: &Observed,
     deployment_on_hold: bool,
@@ -30,7 +30,7 @@ pub(super) fn of(
                 let elsewhere = (changes || deployment_on_hold) && leads_elsewhere(live, &apply);
                 let meanwhile = || RouteApply::Meanwhile(handover::route_port(observed));
                 let (apply, next) = match handover::of(observed, live, &apply, elsewhere) {
-                    Some(kept) => (observed.service.kept(kept), meanwhile()),
+                    Some(kept) => (observed.service.apply_if_drifted(kept), meanwhile()),
                     None if elsewhere && deployment_on_hold => (None, meanwhile()),
                     None if elsewhere => (Some(apply), RouteApply::AfterService),
                     None => (Some(apply), RouteApply::Independent),
@@ -68,23 +68,28 @@ enum RouteApply {
     Meanwhile(Option<i32>),
 }
 
-/// The apply that makes an Ingress or HTTPRoute lead to that port, unless it does already.
+/// The apply after which the Ingress or HTTPRoute leads to that port; `None` if it already does.
 fn to_port(observed: &Observed, apply: Apply, port: i32) -> Option<Apply> {
-    let apply = objects::to_port(apply.anew(), port);
-    if apply.kind == Ingress::KIND { observed.ingress.kept(apply) } else { observed.http_route.seen()?.kept(apply) }
+    let apply = objects::to_port(apply.for_new_child(), port);
+    if apply.kind == Ingress::KIND {
+        observed.ingress.apply_if_drifted(apply)
+    } else {
+        observed.http_route.seen()?.apply_if_drifted(apply)
+    }
 }
 
-/// Whether an existing Service would lead to a port that the pods of that Deployment do not have. Without a Service there are no requests
-/// to lose.
+/// Whether the apply changes an existing Service so that it leads to a port that the pods of that Deployment do not have. A new Service has
+/// no requests yet that could fail.
 fn leads_elsewhere(live: &Deployment, service: &Apply) -> bool {
     let mut ports = service.body["spec"]["ports"].as_array().into_iter().flatten().filter(|_| service.seen.is_some());
     ports.any(|port| {
-        let is_it = |own: &Port| port["targetPort"] == own.number && port["protocol"] == *own.protocol;
+        let is_it = |own: &ContainerPort| port["targetPort"] == own.number && port["protocol"] == *own.protocol;
         !live.template.ports.iter().any(is_it)
     })
 }
 
-/// Whether what is applied has nothing to do with the change of the Deployment. A budget of another number of pods has.
+/// Whether the apply is independent of the change of the Deployment. A change of a PodDisruptionBudget is not: it may be about the new
+/// number of pods.
 fn is_independent(apply: &Apply) -> bool {
     let restores = || apply.seen.is_none() || apply.repairs || apply.live.is_some();
     apply.kind == Service::KIND || apply.kind == DisruptionBudget::KIND && restores()

@@ -1,7 +1,7 @@
 //! Pure: `spec.podOverrides`: a pod template that is merged over the operator's.
 //!
-//! The definition takes any object for it, so that it stays short; whether it is a pod template, and one that may be merged, is
-//! judged here, before anything is written. After that, a dry run shows whether the API server accepts such pods.
+//! The CRD accepts any object, so that it stays short. This module checks whether the object is a pod template that may be merged, before
+//! the operator writes anything. After that, a dry run shows whether the API server accepts such pods.
 
 use api::my_app::PodOverrides;
 use serde_json::{Map, Value, json};
@@ -16,22 +16,22 @@ mod protected;
 mod rejection;
 mod strict;
 
-pub use limit::Limit;
+pub use limit::OverrideLimit;
 pub(super) use merge::merge;
 use rejection::PATH;
 pub(super) use rejection::Rejection;
 
-/// How many bytes of JSON `spec.podOverrides.spec` may have. A pod template of a thousand lines has half of them.
+/// The largest size of `spec.podOverrides.spec`, in bytes of JSON. A pod template of a thousand lines has half of that.
 const MAX_BYTES: usize = 64 * 1024;
 
-/// How many items each of its lists may have. A volume takes three bytes of JSON at least, and some 3 KB as what it is.
+/// The largest number of items in each of its lists. A volume takes at least three bytes of JSON, and some 3 KB of memory.
 const MAX_ITEMS: usize = 512;
 
-/// The template to merge over the operator's, as it is written; `None` if there is none.
-pub(super) fn of(app: &MyApp, limit: Limit) -> Result<Option<Value>, Rejection> {
+/// The template to merge over the operator's; `None` if the spec has no overrides.
+pub(super) fn of(app: &MyApp, limit: OverrideLimit) -> Result<Option<Value>, Rejection> {
     let Some(PodOverrides { metadata, spec }) = &app.spec.pod_overrides else { return Ok(None) };
     let metadata = metadata.clone().unwrap_or_default();
-    // First the checks that need no parsing, then those of the field names alone.
+    // First the checks that need no parsing, then those that need only the names of fields.
     permitted::check_enabled(limit)?;
     let fields = parsed(spec.text())?;
     permitted::check_fields(&metadata, &fields, limit)?;

@@ -1,23 +1,23 @@
-//! Pure: a Deployment whose own controller seems to be at a standstill ([`stuck`](super::stuck)), and since when.
+//! Pure: a Deployment whose own controller seems to be stuck ([`stuck`](super::stuck)), and since when.
 
 use jiff::Timestamp;
 use runtime::projections::Deployment;
 
-/// A Deployment that this process has observed to make no progress.
+/// A Deployment that has made no progress while this process observed it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Standstill {
-    /// The Deployment (its uid), when it was last applied, and its numbers.
+    /// The Deployment's uid, when it was last applied, and its numbers of all and of updated pods.
     of: (Box<str>, Option<Timestamp>, i32, i32),
-    /// Since when, by our own clock.
+    /// Since when, by the clock of this process.
     pub(super) since: Timestamp,
-    /// How often the operator has tried to end it.
+    /// How often the operator has tried to resolve it.
     pub(super) tries: u32,
     /// Whether the last try has been counted.
     counted: bool,
 }
 
 impl Standstill {
-    /// What to remember at `now`, after `before`; `None` for a Deployment that makes progress.
+    /// The standstill at `now`, given the previous observation; `None` for a Deployment that makes progress.
     #[must_use]
     pub fn observe(before: Option<&Self>, live: &Deployment, now: Timestamp) -> Option<Self> {
         let before = before.filter(|before| before.of.0 == live.meta.uid);

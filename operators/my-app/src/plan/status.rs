@@ -1,8 +1,8 @@
-//! Pure: status: counters, phase, conditions.
+//! Pure: the status: counters, phase, conditions.
 
 use std::time::Duration;
 
-use api::my_app::{MyAppReason, MyAppStatus, Phase, Security};
+use api::my_app::{MyAppPhase, MyAppReason, MyAppStatus, Security};
 use api::{ConditionStatus, Contract, Reason, ReconcileReason, condition_type};
 use jiff::{SignedDuration, Timestamp};
 use runtime::plan::meta::selector_text;
@@ -10,8 +10,8 @@ use runtime::plan::{Apply, ChildState, Effect, Requeue};
 use runtime::status::conditions::{Summary, condition};
 
 use super::Observed;
-use super::deadline::{self, Deadline};
-use super::desired_state::Desired;
+use super::deadline::{self, RolloutDeadline};
+use super::desired_state::DesiredDeployment;
 use super::objects::{self, selector};
 use super::rollback::{self, RollbackDecision};
 
@@ -22,79 +22,79 @@ mod reported;
 mod route;
 
 pub(super) use independent::warnings;
-pub(super) use pods::Pods;
-use progress::Progress;
+pub(super) use pods::PodFailures;
+use progress::RolloutProgress;
 
-/// For so long into a piece of work, a change of `replicas` or `updatedReplicas` alone is not worth a write: it rides
-/// along with the next change of what people wait for, and is written at the end of that time at the latest.
+/// How long after the start of a rollout a change of only `replicas` or `updatedReplicas` is not written: it is written together with the
+/// next other change, or at the end of this time.
 const COUNTER_INTERVAL: Duration = Duration::from_secs(10);
 
-/// A change of the Deployment that its own controller takes no note of (its labels, its owner, who sets its number of
-/// pods) is followed by no event of another client, and the event of our own write queues nothing: requeue after this time.
+/// When to requeue after a write of the operator. Its own event triggers no reconcile, and no other client's event may follow: the
+/// Deployment's controller ignores changes of labels, of the owner, and of the field manager that owns the number of pods.
 pub(super) const REQUEUE_AFTER_OWN_WRITE: Duration = Duration::from_secs(1);
 
-/// How long the controller of a repaired Deployment may take to observe it before the status reports that. Times of
-/// writes are whole seconds.
+/// How long the controller of a repaired Deployment may take to observe the repair before the status reports it. The resolution of times
+/// of writes is one second.
 const OBSERVE_TIMEOUT: SignedDuration = SignedDuration::from_secs(3);
 
-/// What the status has to report first is done in the next reconcile, as soon as the cache has the status; an object is recreated as soon
-/// as it is observed to be terminating.
+/// When to requeue if the next reconcile continues as soon as the cache has the current write: a rollback after its status, or the
+/// creation of an object after its deletion.
 pub(super) const REQUEUE_NOW: Duration = Duration::from_millis(1);
 
-/// Conditions that stand next to Ready while a child that the pods do not depend on fails.
-const SHORTCOMINGS: [&str; 2] = [condition_type::STALLED, condition_type::RECONCILING];
+/// Conditions that a status has in addition to Ready while a child that the pods do not depend on fails.
+const CHILD_FAILURES: [&str; 2] = [condition_type::STALLED, condition_type::RECONCILING];
 
-/// The status once `steps` and the applies `independent` of them are performed, and when to requeue.
+/// The status after `steps` and the `independent` applies, and when to requeue.
 pub(super) fn of(
     observed: &Observed,
     steps: &[Effect],
     independent: &[Apply],
-    desired: &Desired<'_>,
+    desired: &DesiredDeployment<'_>,
     rollback_decision: &RollbackDecision<'_>,
     now: Timestamp,
 ) -> (MyAppStatus, Requeue) {
     let app = &observed.app;
     let reported = independent::conditions(observed, independent, now);
-    let progress = Progress::of(observed, steps);
-    // If something else is reported, everything that is reported has to be current.
-    let is_no_news = repairs(observed, steps) || settles(observed, steps, &progress, now);
-    if is_no_news
+    let progress = RolloutProgress::of(observed, steps);
+    // If the status reports anything else, all of it has to be current.
+    let is_unchanged = repairs(observed, steps) || awaits_observation(observed, steps, &progress, now);
+    if is_unchanged
         && desired.rejection().is_none()
         && independent.is_empty()
-        && !independent::are_news(observed, &reported)
+        && !independent::have_changed(observed, &reported)
     {
         return (app.status.clone(), Requeue::After(REQUEUE_AFTER_OWN_WRITE));
     }
     let rollout = progress.rollout;
-    let pods = Pods::of(observed, now);
-    let deadline = observed.deployment.owned().map_or(Deadline::Ahead, |live| deadline::of(app, live, now));
-    let held = refused(observed, desired, &progress).or_else(|| awaited(observed, desired, &progress));
-    let (phase, summary, reason, message) = match held {
-        Some(refused) => refused,
+    let pods = PodFailures::of(observed, now);
+    let deadline = observed.deployment.owned().map_or(RolloutDeadline::Pending, |live| deadline::of(app, live, now));
+    let on_hold = rejected(observed, desired, &progress).or_else(|| awaiting(observed, desired, &progress));
+    let (phase, summary, reason, message) = match on_hold {
+        Some(judgement) => judgement,
         None => judge(observed, &progress, &pods, &deadline, rollback_decision),
     };
     let mut conditions = if app.spec.paused {
-        let as_asked = summary == Summary::Ready
+        let matches_spec = summary == Summary::Ready
             && steps.is_empty()
             && independent.is_empty()
-            && !independent::is_obstructed(observed);
-        let ready = if as_asked { ConditionStatus::True } else { ConditionStatus::False };
-        let left = left_by_a_pause(steps, independent)
+            && !independent::is_blocked(observed);
+        let ready = if matches_spec { ConditionStatus::True } else { ConditionStatus::False };
+        let differing = differing_kinds(steps, independent)
             .map(|kinds| format!("; differs from the spec: {kinds}"))
             .unwrap_or_default();
         let count = progress.count();
-        let message = format!("paused: the operator changes nothing until spec.paused is false; {count}{left}");
+        let message = format!("paused: the operator changes nothing until spec.paused is false; {count}{differing}");
         vec![condition(condition_type::READY, ready, MyAppReason::Paused, message, now)]
     } else {
         summary.conditions(reason, message, now)
     };
     conditions.extend(reported);
-    // Without pods it is not known whether the image would become ready.
-    let has_run = summary == Summary::Ready && progress.wanted > 0;
-    let image = if has_run { Some(&app.spec.image) } else { app.status.image.as_ref() };
+    // Without pods it is unknown whether the image would become ready.
+    let was_ready = summary == Summary::Ready && progress.desired > 0;
+    let image = if was_ready { Some(&app.spec.image) } else { app.status.image.as_ref() };
     let status = MyAppStatus {
-        phase: Some(if app.spec.paused { Phase::Paused } else { phase }),
-        ready: Some(format!("{}/{}", rollout.ready_replicas, progress.wanted)),
+        phase: Some(if app.spec.paused { MyAppPhase::Paused } else { phase }),
+        ready: Some(format!("{}/{}", rollout.ready_replicas, progress.desired)),
         replicas: rollout.replicas,
         ready_replicas: rollout.ready_replicas,
         updated_replicas: rollout.updated_replicas,
@@ -106,13 +106,13 @@ pub(super) fn of(
     let (status, next) = hold_back_counters(status, &app.status, now);
     let changing = !app.spec.paused && !steps.is_empty() && !progress.current;
     let soon = if changing { Some(REQUEUE_AFTER_OWN_WRITE) } else { pods.due };
-    let told = rollback_decision.image.is_none().then_some(REQUEUE_NOW);
-    let deadline = if let Deadline::Unclear(left) = deadline { Some(left) } else { None };
-    (status, [soon, told, deadline].into_iter().flatten().fold(next, Requeue::no_later_than))
+    let after_status = rollback_decision.image.is_none().then_some(REQUEUE_NOW);
+    let deadline = if let RolloutDeadline::Unclear(left) = deadline { Some(left) } else { None };
+    (status, [soon, after_status, deadline].into_iter().flatten().fold(next, Requeue::no_later_than))
 }
 
-/// The kinds of children that would be changed without the pause.
-fn left_by_a_pause(steps: &[Effect], independent: &[Apply]) -> Option<String> {
+/// The kinds of children that the operator would change without the pause.
+fn differing_kinds(steps: &[Effect], independent: &[Apply]) -> Option<String> {
     let kind = |effect: &Effect| match effect {
         Effect::Apply(apply) => apply.kind,
         Effect::Create(create) => create.kind,
@@ -125,55 +125,54 @@ fn left_by_a_pause(steps: &[Effect], independent: &[Apply]) -> Option<String> {
     (!kinds.is_empty()).then(|| kinds.join(", "))
 }
 
-/// Whether `steps` only revert edits of the children of an app that was ready. That ends within this
-/// reconcile, so it is not reported; its effects on pods are observed by the next one.
+/// Whether `steps` only revert edits of the children of an app that was ready. This reconcile completes that, so the status does not report
+/// it. The next reconcile observes its effects on pods.
 fn repairs(observed: &Observed, steps: &[Effect]) -> bool {
     !steps.is_empty() && was_ready(observed) && observed.deployment.owned().is_some()
 }
 
-/// Whether all that keeps an app that was ready from being so is that the Deployment's own controller has not seen our last write
-/// yet, which is [recent](OBSERVE_TIMEOUT). That controller's status follows within milliseconds; to report the time until then would
-/// take two writes and an Event for each repair.
-fn settles(observed: &Observed, steps: &[Effect], progress: &Progress<'_>, now: Timestamp) -> bool {
+/// Whether an app that was ready only waits until the Deployment's own controller has observed the operator's last write, which is
+/// [recent](OBSERVE_TIMEOUT). That takes milliseconds; to report it would take two writes and an Event for each repair.
+fn awaits_observation(observed: &Observed, steps: &[Effect], progress: &RolloutProgress<'_>, now: Timestamp) -> bool {
     let written = observed.deployment.owned().and_then(|live| live.applied);
-    // By the API server's clock. If that is ahead of ours, nothing is held back.
-    let is_fresh =
+    // By the API server's clock. If that is ahead of this process' clock, the write does not count as recent.
+    let is_recent =
         written.is_some_and(|written| (SignedDuration::ZERO..OBSERVE_TIMEOUT).contains(&now.duration_since(written)));
-    steps.is_empty() && is_fresh && was_ready(observed) && progress.waits_to_be_observed()
+    steps.is_empty() && is_recent && was_ready(observed) && progress.awaits_observation()
 }
 
-/// Whether the status reports the app as ready for its current spec, and no failing child.
+/// Whether the status reports the app as ready for its current spec, without a failing child.
 fn was_ready(observed: &Observed) -> bool {
     let (app, before) = (&observed.app, &observed.app.status.contract);
     let same_spec = before.observed_generation == app.meta.generation && before.is_true(condition_type::READY);
-    // What blocked a child that the pods do not depend on may be deleted by now.
-    same_spec && !SHORTCOMINGS.iter().any(|type_| before.is_true(type_)) && !app.spec.paused
+    // If it reports a failing child, the cause may be resolved by now.
+    same_spec && !CHILD_FAILURES.iter().any(|type_| before.is_true(type_)) && !app.spec.paused
 }
 
-/// A phase, the shape of the conditions, their reason and their message.
-type Judgement = (Phase, Summary, Reason, String);
+/// A phase, the summary of the conditions, their reason and their message.
+type Judgement = (MyAppPhase, Summary, Reason, String);
 
-/// The status while the Deployment is not changed, since its pods cannot match the spec.
-fn refused(observed: &Observed, desired: &Desired<'_>, progress: &Progress<'_>) -> Option<Judgement> {
+/// The status while the operator does not change the Deployment, because its overrides or pods are rejected.
+fn rejected(observed: &Observed, desired: &DesiredDeployment<'_>, progress: &RolloutProgress<'_>) -> Option<Judgement> {
     let (summary, reason, message) = desired.rejection()?;
     let phase = match summary {
-        Summary::Stalled if progress.rollout.replicas > 0 => Phase::Degraded,
-        Summary::Stalled => Phase::Pending,
-        Summary::Reconciling | Summary::Ready => Phase::Progressing,
+        Summary::Stalled if progress.rollout.replicas > 0 => MyAppPhase::Degraded,
+        Summary::Stalled => MyAppPhase::Pending,
+        Summary::Reconciling | Summary::Ready => MyAppPhase::Progressing,
     };
-    let left = match &observed.deployment {
+    let unchanged = match &observed.deployment {
         ChildState::Owned(_) => "; the Deployment is not changed",
         ChildState::Absent | ChildState::Terminating | ChildState::Undecodable(_) => "",
     };
-    let message = format!("{}; {message}{left}", progress.count());
+    let message = format!("{}; {message}{unchanged}", progress.count());
     Some((phase, summary, reason, message))
 }
 
-/// The status while the Deployment waits for content that its pods are to be started with.
-fn awaited(observed: &Observed, desired: &Desired<'_>, progress: &Progress<'_>) -> Option<Judgement> {
+/// The status while the Deployment waits for the content of objects of `restartOn`.
+fn awaiting(observed: &Observed, desired: &DesiredDeployment<'_>, progress: &RolloutProgress<'_>) -> Option<Judgement> {
     let source = desired.pending_source().filter(|_| observed.obstacle().is_none())?;
     let message = format!("{}; {}", progress.count(), unread(source));
-    Some((Phase::Progressing, Summary::Reconciling, MyAppReason::Progressing.into(), message))
+    Some((MyAppPhase::Progressing, Summary::Reconciling, MyAppReason::Progressing.into(), message))
 }
 
 fn unread(source: &str) -> String {
@@ -183,86 +182,87 @@ fn unread(source: &str) -> String {
 /// The status of the Deployment.
 fn judge(
     observed: &Observed,
-    progress: &Progress<'_>,
-    pods: &Pods<'_>,
-    deadline: &Deadline<'_>,
+    progress: &RolloutProgress<'_>,
+    pods: &PodFailures<'_>,
+    deadline: &RolloutDeadline<'_>,
     rollback_decision: &RollbackDecision<'_>,
 ) -> Judgement {
     let app = &*observed.app;
     if let Some((reason, message)) = observed.obstacle() {
         let summary = if reason == ReconcileReason::Unreadable { Summary::Stalled } else { Summary::Reconciling };
-        return (Phase::Pending, summary, reason.into(), message);
+        return (MyAppPhase::Pending, summary, reason.into(), message);
     }
     let count = progress.count();
     if let Some(given_up) = &rollback_decision.given_up {
-        // While the Deployment has yet to be changed, its pods fail of what is given up.
-        let returns = rollback_decision.image.is_some() && progress.current && !progress.complete();
-        let trouble = pods.worst().filter(|_| returns).map(|why| format!("; {why}")).unwrap_or_default();
-        let message = format!("{count}{trouble}; {}", rollback::message(app, given_up));
-        return (Phase::Degraded, Summary::Stalled, MyAppReason::RolledBack.into(), message);
+        // Until the Deployment is changed, its pods fail because of the image that was given up.
+        let returns = rollback_decision.image.is_some() && progress.current && !progress.is_complete();
+        let failure = pods.worst().filter(|_| returns).map(|why| format!("; {why}")).unwrap_or_default();
+        let message = format!("{count}{failure}; {}", rollback::message(app, given_up));
+        return (MyAppPhase::Degraded, Summary::Stalled, MyAppReason::RolledBack.into(), message);
     }
-    // The Deployment's numbers may be older than what is observed of a pod; a status that reports Ready already waits for them.
-    let said = &app.status.contract;
-    let said = said.observed_generation == app.meta.generation && said.is_true(condition_type::READY);
-    // With content that has not been read, pods may have to be replaced for this very spec.
-    let unread_yet = observed.contents.unread.as_ref().filter(|_| observed.contents.failure.is_none() && !said);
-    if progress.complete() && (said || pods.are_healthy()) && unread_yet.is_none() {
+    // The Deployment's numbers may be older than the observed pods. A status that already reports Ready waits for the numbers.
+    let status = &app.status.contract;
+    let reports_ready = status.observed_generation == app.meta.generation && status.is_true(condition_type::READY);
+    // Content that has not been read yet may still replace the pods.
+    let unread_yet =
+        observed.contents.unread.as_ref().filter(|_| observed.contents.failure.is_none() && !reports_ready);
+    if progress.is_complete() && (reports_ready || pods.are_empty()) && unread_yet.is_none() {
         if let Some((reason, why)) = &observed.contents.failure {
             let message = format!("{count}; {why}");
-            return (Phase::Degraded, Summary::Stalled, reason.clone(), message);
+            return (MyAppPhase::Degraded, Summary::Stalled, reason.clone(), message);
         }
-        if progress.wanted == 0 {
+        if progress.desired == 0 {
             let message = "scaled to zero: no pods are requested, and none run".to_owned();
-            return (Phase::ScaledToZero, Summary::Ready, MyAppReason::ScaledToZero.into(), message);
+            return (MyAppPhase::ScaledToZero, Summary::Ready, MyAppReason::ScaledToZero.into(), message);
         }
-        return (Phase::Running, Summary::Ready, MyAppReason::Running.into(), count);
+        return (MyAppPhase::Running, Summary::Ready, MyAppReason::Running.into(), count);
     }
     if progress.current
-        && !progress.complete()
+        && !progress.is_complete()
         && let Some((reason, why)) = permanent_failure(observed, progress, pods, deadline)
     {
-        let no_way_back = rollback::impossible(app, deadline).map(|why| format!("; {why}")).unwrap_or_default();
-        return (Phase::Degraded, Summary::Stalled, reason, format!("{count}; {why}{no_way_back}"));
+        let no_rollback = rollback::impossible(app, deadline).map(|why| format!("; {why}")).unwrap_or_default();
+        return (MyAppPhase::Degraded, Summary::Stalled, reason, format!("{count}; {why}{no_rollback}"));
     }
     // While the metrics cannot be read, neither the autoscaler nor the operator brings the number of pods within its bounds.
-    let out_of_bounds = observed.deployment.owned().is_some_and(|live| live.replicas != progress.wanted);
+    let out_of_bounds = observed.deployment.owned().is_some_and(|live| live.replicas != progress.desired);
     if let Some(why) = objects::unreadable_metrics(app).filter(|_| progress.current && out_of_bounds) {
-        return (Phase::Degraded, Summary::Stalled, MyAppReason::MetricsInvalid.into(), format!("{count}; {why}"));
+        return (MyAppPhase::Degraded, Summary::Stalled, MyAppReason::MetricsInvalid.into(), format!("{count}; {why}"));
     }
     let message = match pods.transient() {
         Some(why) if progress.current => format!("{count}; {why}"),
-        _ => match unread_yet.filter(|_| progress.complete()) {
+        _ => match unread_yet.filter(|_| progress.is_complete()) {
             Some(yet) => format!("{count}; {}", unread(&yet.source)),
             None => progress.message(),
         },
     };
-    (Phase::Progressing, Summary::Reconciling, MyAppReason::Progressing.into(), message)
+    (MyAppPhase::Progressing, Summary::Reconciling, MyAppReason::Progressing.into(), message)
 }
 
 /// A failure that lasts until the user acts: failing pods, pods that cannot be created, an exceeded deadline.
 fn permanent_failure(
     observed: &Observed,
-    progress: &Progress<'_>,
-    pods: &Pods<'_>,
-    deadline: &Deadline<'_>,
+    progress: &RolloutProgress<'_>,
+    pods: &PodFailures<'_>,
+    deadline: &RolloutDeadline<'_>,
 ) -> Option<(Reason, String)> {
-    // Pods first: a rejection may be that of an earlier template, which is reported until its pods are deleted.
-    if let Some(trouble) = pods.permanent() {
-        return Some(trouble);
+    // Pods first: a rejection may be about an earlier template, which the Deployment reports until its pods are deleted.
+    if let Some(failure) = pods.permanent() {
+        return Some(failure);
     }
     let failures = &progress.rollout.conditions.failures;
-    // With all pods of the present template there, it is an earlier one's that are refused.
-    let lacks =
-        |reason: &Reason| *reason != MyAppReason::FailedCreate || progress.rollout.updated_replicas < progress.wanted;
-    if let Some(refused) = failures.iter().find(|c| c.type_ == "ReplicaFailure" && lacks(&c.reason)) {
-        return Some((refused.reason.clone(), rejection(observed, &refused.message)));
+    // If all pods of the current template exist, the rejection is about an earlier template.
+    let is_current =
+        |reason: &Reason| *reason != MyAppReason::FailedCreate || progress.rollout.updated_replicas < progress.desired;
+    if let Some(rejected) = failures.iter().find(|c| c.type_ == "ReplicaFailure" && is_current(&c.reason)) {
+        return Some((rejected.reason.clone(), rejection(observed, &rejected.message)));
     }
-    let other = || failures.iter().find(|c| c.type_ == "Progressing" && !deadline::is_late(c));
-    let late = if let Deadline::Passed(late) = deadline { Some(*late) } else { other() };
-    late.map(|late| (late.reason.clone(), pods.transient().unwrap_or_else(|| late.message.clone())))
+    let other = || failures.iter().find(|c| c.type_ == "Progressing" && !deadline::is_exceeded(c));
+    let failure = if let RolloutDeadline::Passed(condition) = deadline { Some(*condition) } else { other() };
+    failure.map(|failure| (failure.reason.clone(), pods.transient().unwrap_or_else(|| failure.message.clone())))
 }
 
-/// The API server's message, with what to do if the operator knows.
+/// The API server's message, with a remedy if there is a known one.
 fn rejection(observed: &Observed, message: &str) -> String {
     let unrestricted = observed.app.spec.security == Security::Baseline;
     if unrestricted && message.contains("violates PodSecurity \"restricted") {
@@ -274,10 +274,10 @@ fn rejection(observed: &Observed, message: &str) -> String {
 
 /// Holds back a change of minor counters alone; see [`COUNTER_INTERVAL`].
 fn hold_back_counters(status: MyAppStatus, before: &MyAppStatus, now: Timestamp) -> (MyAppStatus, Requeue) {
-    let Some(working) = before.contract.condition(condition_type::RECONCILING) else {
+    let Some(reconciling) = before.contract.condition(condition_type::RECONCILING) else {
         return (status, Requeue::OnChange);
     };
-    let since = Duration::try_from(now.duration_since(working.last_transition_time)).unwrap_or(Duration::MAX);
+    let since = Duration::try_from(now.duration_since(reconciling.last_transition_time)).unwrap_or(Duration::MAX);
     let mut held = status.clone();
     (held.replicas, held.updated_replicas) = (before.replicas, before.updated_replicas);
     let minor = held != status && without_times(&held) == without_times(before);
@@ -287,13 +287,13 @@ fn hold_back_counters(status: MyAppStatus, before: &MyAppStatus, now: Timestamp)
     }
 }
 
-/// A status without its times.
+/// The status without its times.
 fn without_times(status: &MyAppStatus) -> MyAppStatus {
-    let mut said = status.clone();
-    for condition in &mut said.contract.conditions {
+    let mut status = status.clone();
+    for condition in &mut status.contract.conditions {
         condition.last_transition_time = Timestamp::UNIX_EPOCH;
         condition.observed_generation = None;
     }
-    said.contract.conditions.sort_by(|a, b| a.type_.cmp(&b.type_));
-    said
+    status.contract.conditions.sort_by(|a, b| a.type_.cmp(&b.type_));
+    status
 }

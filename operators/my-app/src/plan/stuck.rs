@@ -1,13 +1,13 @@
-//! Pure: a Deployment that its own controller has come to a standstill with.
+//! Pure: a Deployment whose own controller makes no progress.
 //!
-//! While two ReplicaSets of a Deployment of type Recreate have pods, and request another number than the Deployment does, that
-//! controller takes each sync for one that scales, scales neither ("proportionally" is for rolling updates alone), and never gets
-//! to replacing pods (kubernetes: pkg/controller/deployment/sync.go, `isScalingEvent` and `scale`). It takes a change of the type
-//! amid a rollout together with one of the number; the pods then stay, whatever the spec requests, even zero. As a paused rolling
-//! update the Deployment is scaled, and continues afterward.
+//! If two ReplicaSets of a Deployment of type Recreate have pods, and request another number than the Deployment, that controller treats
+//! each sync as scaling, scales neither (it scales proportionally only in rolling updates), and never replaces pods (kubernetes:
+//! pkg/controller/deployment/sync.go, `isScalingEvent` and `scale`). This happens if both the type and the number change during a rollout.
+//! The pods then stay, whatever the spec requests, even zero. As a paused rolling update, the Deployment is scaled, and continues
+//! afterward.
 //!
-//! Every rollout of that type has this state for a moment, and pausing one starts the earlier pods again. So the state has to last,
-//! without any change, for a while by the clock that `now` is of.
+//! Every rollout of that type is in this state for a moment, and pausing it then starts the earlier pods again. So the state has to last
+//! for a while without any change, by the clock of `now`.
 
 use std::time::Duration;
 
@@ -17,31 +17,31 @@ use jiff::{SignedDuration, Timestamp};
 use super::Observed;
 use super::standstill::seems_stuck;
 
-/// A controller that is merely busy needs less: terminating pods are not counted.
+/// How long the state has to last. A controller that is only busy needs less: terminating pods do not count.
 const STUCK_AFTER: SignedDuration = SignedDuration::from_secs(15);
 
-/// So many pods a second it deletes at least, and it counts them after all (it may send 20 requests a second).
-const DELETED_A_SECOND: i32 = 10;
+/// How many pods the controller deletes per second, at least. Its limit is 20 requests per second.
+const DELETIONS_PER_SECOND: i32 = 10;
 
-/// So often the time is doubled, if it did not help.
-const DOUBLINGS: u32 = 6;
+/// How often the time doubles after attempts without success.
+const MAX_DOUBLINGS: u32 = 6;
 
-/// How long an apparent standstill still counts as work in progress.
+/// How much longer an apparent standstill counts as progress.
 pub(super) fn time_left(observed: &Observed, now: Timestamp) -> Option<Duration> {
     let live = observed.deployment.owned().filter(|live| !observed.app.spec.paused && seems_stuck(live))?;
     let tries = observed.standstill.as_ref().map_or(0, |standstill| standstill.tries);
-    let deletions = SignedDuration::from_secs((live.rollout.replicas / DELETED_A_SECOND).into());
-    let takes = STUCK_AFTER * (1 << tries.min(DOUBLINGS)) + deletions;
+    let deletions = SignedDuration::from_secs((live.rollout.replicas / DELETIONS_PER_SECOND).into());
+    let timeout = STUCK_AFTER * (1 << tries.min(MAX_DOUBLINGS)) + deletions;
     let since = match &observed.standstill {
         Some(standstill) => standstill.since,
         None => since_applied(observed, live.applied?),
     };
-    Some(Duration::try_from(takes - now.duration_since(since)).unwrap_or_default())
+    Some(Duration::try_from(timeout - now.duration_since(since)).unwrap_or_default())
 }
 
-/// When the Deployment was applied, as far as our own clock can be ahead of the API server's, which sets `applied`: what has been
-/// under way since then was not done before.
+/// When the Deployment was applied. The API server's clock sets `applied`; if the clock of this process is ahead, the time since which the
+/// MyApp is Reconciling is later, and counts instead.
 fn since_applied(observed: &Observed, applied: Timestamp) -> Timestamp {
-    let working = observed.app.status.contract.condition(condition_type::RECONCILING);
-    working.map_or(applied, |working| working.last_transition_time.max(applied))
+    let reconciling = observed.app.status.contract.condition(condition_type::RECONCILING);
+    reconciling.map_or(applied, |reconciling| reconciling.last_transition_time.max(applied))
 }

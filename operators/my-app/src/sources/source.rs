@@ -1,25 +1,25 @@
-//! Pure: an object of `restartOn`, and the answer to a read of it.
+//! Pure: an object of `restartOn`, and what a read of it found.
 
 use std::fmt;
 use std::sync::Arc;
 
 /// An object that `restartOn` names.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Source {
+pub struct RestartSource {
     /// The namespace of the MyApp.
     pub namespace: Arc<str>,
-    pub(crate) kind: Kind,
+    pub(crate) kind: SourceKind,
     /// Its name.
     pub name: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Kind {
+pub(crate) enum SourceKind {
     ConfigMap,
     Secret,
 }
 
-impl Kind {
+impl SourceKind {
     pub(crate) fn plural(self) -> &'static str {
         match self {
             Self::ConfigMap => "configmaps",
@@ -28,22 +28,22 @@ impl Kind {
     }
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for RestartSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?} {}", self.kind, self.name)
     }
 }
 
-/// The answer to a read of an object.
+/// What a read of an object found.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Found {
+pub enum SourceState {
     /// A digest of its content.
     Content([u8; 32]),
     /// There is no such object.
     Missing,
     /// The manager lacks the permission: the API server's message.
     Forbidden(String),
-    /// The API server has not answered yet, and may in a moment.
+    /// The API server has not answered yet, and pods wait for the answer.
     Awaited,
     /// The API server has not answered for longer than pods wait for it.
     Unknown,

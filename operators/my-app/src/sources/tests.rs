@@ -1,4 +1,4 @@
-//! The requests that `restartOn` leads to, and what follows from the answers.
+//! The requests for objects of `restartOn`, and what results from the answers.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -12,15 +12,15 @@ use serde_json::{Value, json};
 use runtime::plan::{Create, Key};
 
 use super::*;
-use crate::plan::{Contents, DryRunFailure};
+use crate::plan::{DryRunFailure, RestartContents};
 use crate::queries::Queries;
-use crate::testing::{Answers, status};
+use crate::testing::{FakeApiServer, status};
 use crate::{MyApp, contents};
 
 mod digests;
 
-impl Queries for Sources {
-    async fn content(&self, source: &Source) -> (Found, Duration) {
+impl Queries for SourceReader {
+    async fn content(&self, source: &RestartSource) -> (SourceState, Duration) {
         self.read(source).await
     }
 
@@ -29,8 +29,8 @@ impl Queries for Sources {
     }
 }
 
-impl Sources {
-    async fn query(&self, app: &MyApp) -> Contents {
+impl SourceReader {
+    async fn query(&self, app: &MyApp) -> RestartContents {
         contents::query(app, self).await
     }
 }
@@ -56,7 +56,7 @@ fn secret(uid: &str, text: &str) -> Value {
 }
 
 /// Advances the time by minutes.
-fn forward(sources: &Sources, minutes: u32) {
+fn forward(sources: &SourceReader, minutes: u32) {
     sources.lock().values_mut().for_each(|held| held.next = held.next.checked_sub(READ_INTERVAL * minutes).unwrap());
 }
 
@@ -68,10 +68,10 @@ async fn content_is_read_again_only_with_another_version() {
     let version = Arc::new(AtomicU64::new(1));
     let content = Arc::new(AtomicU64::new(1));
     let (now, of) = (version.clone(), content.clone());
-    let answers = Answers::new(move |_| {
+    let answers = FakeApiServer::new(move |_| {
         (200, map(now.load(Ordering::SeqCst), &json!({ "a": of.load(Ordering::SeqCst).to_string() })))
     });
-    let sources = Sources::new(answers.client());
+    let sources = SourceReader::new(answers.client());
     let first = sources.query(&app("web", &on_map())).await;
     let digest = first.digest.expect("a digest");
     assert!(first.failure.is_none() && first.due.is_some_and(|due| due <= READ_INTERVAL), "{:?}", first.due);
@@ -108,38 +108,38 @@ fn missing() -> Reason {
 #[tokio::test]
 async fn missing_and_forbidden_objects_are_reported_and_read_once_a_minute() {
     let forbidden = Reason::from(ReconcileReason::Forbidden);
-    for (code, message, reason, words) in [
+    for (code, answer, reason, message) in [
         (404, "configmaps \"settings\" not found", missing(), "ConfigMap settings does not exist"),
         (403, "configmaps \"settings\" is forbidden", forbidden, "permission to get configmaps in namespace n"),
     ] {
-        let answers = Answers::new(move |_| (code, status(code, message)));
-        let sources = Sources::new(answers.client());
+        let answers = FakeApiServer::new(move |_| (code, status(code, answer)));
+        let sources = SourceReader::new(answers.client());
         for _ in 0..3 {
             let contents = sources.query(&app("web", &on_map())).await;
-            let (told, why) = contents.failure.expect("a failure");
-            assert_eq!((contents.digest, &told), (None, &reason));
-            assert!(why.contains(words), "{why}");
+            let (reported, why) = contents.failure.expect("a failure");
+            assert_eq!((contents.digest, &reported), (None, &reason));
+            assert!(why.contains(message), "{why}");
             assert_eq!(contents.unread, None);
         }
         forward(&sources, 1);
         drop(sources.query(&app("web", &on_map())).await);
         assert_eq!(answers.requests(), [WHOLE, WHOLE]);
     }
-    let answers = Answers::new(|_| (404, status(404, "not found")));
+    let answers = FakeApiServer::new(|_| (404, status(404, "not found")));
     let optional = json!([{ "configMapRef": { "name": "settings", "optional": true } }]);
-    let contents = Sources::new(answers.client()).query(&app("web", &optional)).await;
+    let contents = SourceReader::new(answers.client()).query(&app("web", &optional)).await;
     assert!(contents.digest.is_some() && contents.failure.is_none(), "{contents:?}");
 }
 
 #[tokio::test]
-async fn the_last_answer_holds_while_the_api_server_does_not_answer() {
+async fn the_last_answer_is_valid_while_the_api_server_does_not_answer() {
     let away = Arc::new(AtomicU64::new(0));
     let now = away.clone();
-    let answers = Answers::new(move |_| match now.load(Ordering::SeqCst) {
+    let answers = FakeApiServer::new(move |_| match now.load(Ordering::SeqCst) {
         0 => (200, map(1, &json!({ "a": "1" }))),
         _ => (503, status(503, "later")),
     });
-    let sources = Sources::new(answers.client());
+    let sources = SourceReader::new(answers.client());
     let digest = sources.query(&app("web", &on_map())).await.digest;
     away.store(1, Ordering::SeqCst);
     forward(&sources, 1);
@@ -147,7 +147,7 @@ async fn the_last_answer_holds_while_the_api_server_does_not_answer() {
     assert!(contents.digest.is_some() && contents.digest == digest && contents.failure.is_none());
 }
 
-/// Each reconcile has one of few workers, and all MyApps of the cluster share them.
+/// All MyApps of the cluster share a few workers.
 #[tokio::test]
 async fn a_request_that_hangs_delays_no_reconcile_with_an_earlier_answer() {
     let (hangs, asked) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
@@ -163,7 +163,7 @@ async fn a_request_that_hangs_delays_no_reconcile_with_an_earlier_answer() {
             Ok::<_, std::convert::Infallible>(Response::new(body))
         }
     });
-    let sources = Sources::new(Client::new(service, "n"));
+    let sources = SourceReader::new(Client::new(service, "n"));
     let digest = sources.query(&app("web", &on_map())).await.digest;
     assert!(digest.is_some());
     hangs.store(true, Ordering::SeqCst);
@@ -180,8 +180,8 @@ async fn a_request_that_hangs_delays_no_reconcile_with_an_earlier_answer() {
 
 #[tokio::test]
 async fn a_first_answer_is_awaited_for_a_while() {
-    let answers = Answers::new(|_| (503, status(503, "later")));
-    let sources = Sources::new(answers.client());
+    let answers = FakeApiServer::new(|_| (503, status(503, "later")));
+    let sources = SourceReader::new(answers.client());
     for _ in 0..2 {
         let unseen = sources.query(&app("web", &on_map())).await;
         assert!(
@@ -208,8 +208,8 @@ async fn a_first_answer_is_awaited_for_a_while() {
 
 #[tokio::test]
 async fn concurrent_reconciles_share_one_request() {
-    let answers = Answers::new(|_| (200, map(1, &json!({ "a": "1" }))));
-    let sources = Sources::new(answers.client());
+    let answers = FakeApiServer::new(|_| (200, map(1, &json!({ "a": "1" }))));
+    let sources = SourceReader::new(answers.client());
     let (web, other) = (app("web", &on_map()), app("other", &on_map()));
     let (one, two) = tokio::join!(sources.query(&web), sources.query(&other));
     assert_eq!(answers.requests(), [WHOLE]);
@@ -222,8 +222,8 @@ async fn concurrent_reconciles_share_one_request() {
 
 #[tokio::test]
 async fn a_waiting_reconcile_sends_the_request_once_the_other_one_is_dropped() {
-    let answers = Answers::new(|_| (200, map(1, &json!({ "a": "1" }))));
-    let sources = Sources::new(answers.client());
+    let answers = FakeApiServer::new(|_| (200, map(1, &json!({ "a": "1" }))));
+    let sources = SourceReader::new(answers.client());
     let (web, other) = (app("web", &on_map()), app("other", &on_map()));
     let mut first = Box::pin(sources.query(&web));
     let mut second = Box::pin(sources.query(&other));

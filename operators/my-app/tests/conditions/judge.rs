@@ -1,4 +1,4 @@
-//! Whether a status is true, by the objects alone. These rules know nothing of the plan.
+//! Whether a status is true, judged only from the objects. These rules do not use the plan.
 
 use serde_json::Value;
 
@@ -9,50 +9,54 @@ mod route;
 mod sample;
 mod stalled;
 
-pub use sample::{Asking, Child, Children, Read, Sample, Sight};
+pub use sample::{Child, Children, QueryResults, Read, RouteVisibility, Sample};
 
 /// A condition as `type=status reason`, by which samples are counted.
-fn words(said: &Value) -> String {
-    let word = |of: &str| said[of].as_str().unwrap_or_default().to_owned();
-    format!("{}={} {}", word("type"), word("status"), word("reason"))
+fn label(judged: &Value) -> String {
+    let field = |of: &str| judged[of].as_str().unwrap_or_default().to_owned();
+    format!("{}={} {}", field("type"), field("status"), field("reason"))
 }
 
 /// The conditions of a status, if all of them are true; otherwise what is false.
 pub fn judge(sample: &Sample) -> Result<Vec<String>, String> {
     let generation = &sample.app["metadata"]["generation"];
     if sample.status["observedGeneration"] != *generation {
-        return Err("the generation is not the one that was seen".to_owned());
+        return Err("it is of another generation than the observed app".to_owned());
     }
-    let mut told = Vec::new();
-    for said in sample.status["conditions"].as_array().into_iter().flatten() {
-        let held = if said["observedGeneration"] == *generation { condition(sample, said) } else { kept(sample, said) };
-        held.map_err(|why| format!("{}, but {why}", words(said)))?;
-        told.push(words(said));
+    let mut reported = Vec::new();
+    for judged in sample.status["conditions"].as_array().into_iter().flatten() {
+        let held = if judged["observedGeneration"] == *generation {
+            condition(sample, judged)
+        } else {
+            unchanged(sample, judged)
+        };
+        held.map_err(|why| format!("{}, but {why}", label(judged)))?;
+        reported.push(label(judged));
     }
     route::silent(sample)?;
     autoscaler::silent(sample)?;
-    Ok(told)
+    Ok(reported)
 }
 
-fn condition(sample: &Sample, said: &Value) -> Result<(), String> {
-    let (reason, is_true) = (said["reason"].as_str().unwrap_or_default(), said["status"] == "True");
-    match said["type"].as_str().unwrap_or_default() {
+fn condition(sample: &Sample, judged: &Value) -> Result<(), String> {
+    let (reason, is_true) = (judged["reason"].as_str().unwrap_or_default(), judged["status"] == "True");
+    match judged["type"].as_str().unwrap_or_default() {
         "Ready" if is_true => ready::ready(sample, reason),
         "Ready" => Ok(()),
         "Stalled" => stalled::stalled(sample, reason),
         "Reconciling" => reconciling::reconciling(sample, reason),
-        "RouteAccepted" => route::route(sample, said),
-        "ScalingActive" => autoscaler::scaling(sample, said),
+        "RouteAccepted" => route::route(sample, judged),
+        "ScalingActive" => autoscaler::scaling(sample, judged),
         _ => Err("these rules do not know the condition".to_owned()),
     }
 }
 
 /// A condition of an earlier generation stays unchanged, and only where nothing could be observed.
-fn kept(sample: &Sample, said: &Value) -> Result<(), String> {
-    let type_ = said["type"].as_str().unwrap_or_default();
-    ensure(sample.asking.is_blind, "it is of another generation")?;
+fn unchanged(sample: &Sample, judged: &Value) -> Result<(), String> {
+    let type_ = judged["type"].as_str().unwrap_or_default();
+    ensure(sample.queried.is_blind, "it is of another generation")?;
     ensure(!["Ready", "Stalled", "Reconciling"].contains(&type_), "it is of another generation")?;
-    ensure(sample::condition(&sample.app["status"], type_) == Some(said), "it is not what was said before")
+    ensure(sample::condition(&sample.app["status"], type_) == Some(judged), "it differs from the previous condition")
 }
 
 fn ensure(holds: bool, why: &str) -> Result<(), String> {

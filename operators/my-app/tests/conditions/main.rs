@@ -1,6 +1,6 @@
 //! The status of a MyApp is true at the instant that it is written: in random runs, with stores that are behind, each
 //! condition of each written status is judged from the objects as the stores held them, and as the reconcile itself
-//! has written them, by rules that know nothing of the plan.
+//! has written them, by rules that do not use the plan.
 
 #[path = "../cluster/mod.rs"]
 mod cluster;
@@ -17,7 +17,7 @@ use proptest::strategy::ValueTree;
 
 use site::{Site, spec, step};
 
-/// So many samples of Ready=True or Stalled=True by default. With `PROPTEST_CASES`, as in `scripts/test --all schedules`, [`THOROUGH`].
+/// The number of samples of Ready=True or Stalled=True by default. With `PROPTEST_CASES`, as in `scripts/test --all schedules`, [`THOROUGH`].
 const USUAL: usize = 1_000;
 const THOROUGH: usize = 10_000;
 
@@ -54,16 +54,16 @@ mod properties {
     use super::*;
 
     #[test]
-    fn what_is_said_holds_when_it_is_said() {
-        let wanted = if seed::is_thorough() { THOROUGH } else { USUAL };
+    fn conditions_are_true_when_they_are_written() {
+        let desired = if seed::is_thorough() { THOROUGH } else { USUAL };
         drop(seed::rng!());
         let mut runner = seed::runner_of(seed::seed());
         let (mut said, mut samples, mut statuses, mut runs) = (BTreeMap::<String, usize>::new(), 0, 0, 0);
-        let mut lies = BTreeMap::<String, (usize, String)>::new();
-        // Some need luck: a rollback is an image that was ready, another that never is, and the time for that.
+        let mut false_statuses = BTreeMap::<String, (usize, String)>::new();
+        // Some are rare: a rollback needs an image that was ready, another that never is, and time.
         let is_hardly =
-            |said: &BTreeMap<String, usize>, often: &str| said.get(often).copied().unwrap_or(0) < wanted / 1_000;
-        while samples < wanted || samples < 4 * wanted && OFTEN.iter().any(|often| is_hardly(&said, often)) {
+            |said: &BTreeMap<String, usize>, often: &str| said.get(often).copied().unwrap_or(0) < desired / 1_000;
+        while samples < desired || samples < 4 * desired && OFTEN.iter().any(|often| is_hardly(&said, often)) {
             let run =
                 (spec(), prop::collection::vec(step(), 10..80)).new_tree(&mut runner).expect("steps can be drawn");
             let (spec, steps) = run.current();
@@ -71,10 +71,10 @@ mod properties {
             for (at, step) in steps.iter().enumerate() {
                 let Some(sample) = site.take(step.clone()) else { continue };
                 match judge::judge(&sample) {
-                    Ok(words) => words.into_iter().for_each(|word| *said.entry(word).or_default() += 1),
+                    Ok(label) => label.into_iter().for_each(|word| *said.entry(word).or_default() += 1),
                     Err(why) => {
-                        let tell = || (0, format!("{sample}\nrun {runs}, after {:?}\nof {spec}", &steps[..=at]));
-                        lies.entry(why).or_insert_with(tell).0 += 1;
+                        let describe = || (0, format!("{sample}\nrun {runs}, after {:?}\nof {spec}", &steps[..=at]));
+                        false_statuses.entry(why).or_insert_with(describe).0 += 1;
                     }
                 }
                 statuses += 1;
@@ -83,13 +83,17 @@ mod properties {
             runs += 1;
         }
         println!(
-            "{samples} of {statuses} statuses in {runs} runs said Ready or Stalled, {} false: {said:#?}",
-            lies.len()
+            "{samples} of {statuses} statuses in {runs} runs report Ready or Stalled, {} false: {said:#?}",
+            false_statuses.len()
         );
-        for (why, (times, first)) in &lies {
+        for (why, (times, first)) in &false_statuses {
             println!("{times} times: {why}: {first}\n");
         }
-        assert!(lies.is_empty(), "false: {:#?}", lies.iter().map(|(why, (times, _))| (why, times)).collect::<Vec<_>>());
+        assert!(
+            false_statuses.is_empty(),
+            "false: {:#?}",
+            false_statuses.iter().map(|(why, (times, _))| (why, times)).collect::<Vec<_>>()
+        );
         for often in OFTEN {
             assert!(!is_hardly(&said, often), "{often} is hardly sampled: {said:#?}");
         }

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use jiff::ToSpan;
 use my_app::plan::{self, DryRunFailure};
-use my_app::{Found, MyApp, MyAppOperator, Queries, Source};
-use runtime::cache::{Entry, Projection, Store};
+use my_app::{MyApp, MyAppOperator, Queries, RestartSource, SourceState};
+use runtime::cache::{CacheEntry, Projection, Store};
 use runtime::plan::{Create, Key};
 use runtime::projections::{Deployment, Service};
-use runtime::testing::World;
+use runtime::testing::FakeCluster;
 use serde_json::{Value, json};
 
 use crate::cluster;
@@ -20,8 +20,8 @@ use crate::step::{Child, Step, add_to};
 struct Objects(Option<u8>);
 
 impl Queries for Objects {
-    async fn content(&self, _: &Source) -> (Found, Duration) {
-        (self.0.map_or(Found::Unknown, |content| Found::Content([content; 32])), Duration::from_secs(60))
+    async fn content(&self, _: &RestartSource) -> (SourceState, Duration) {
+        (self.0.map_or(SourceState::Unknown, |content| SourceState::Content([content; 32])), Duration::from_secs(60))
     }
 
     async fn dry_run(&self, _: &Key, _: &Create) -> Option<DryRunFailure> {
@@ -30,7 +30,7 @@ impl Queries for Objects {
 }
 
 pub struct Harness {
-    pub world: World,
+    pub cluster: FakeCluster,
     operator: MyAppOperator,
     apps: Arc<Store<MyApp>>,
     pub key: Key,
@@ -40,26 +40,26 @@ pub struct Harness {
 
 impl Harness {
     pub fn new(app: Value) -> Self {
-        let (world, operator, mut cache, key) = cluster::holding(app);
-        Self { world, operator, apps: cache.store(), key, content: Some(0) }
+        let (cluster, operator, mut cache, key) = cluster::holding(app);
+        Self { cluster, operator, apps: cache.store(), key, content: Some(0) }
     }
 
     pub fn take(&mut self, step: Step) {
         let key = self.key.clone();
         match step {
-            Step::Edit(spec) => self.world.edit(MyApp::KIND, &key, |app| app["spec"] = spec),
-            Step::Restart(at) => self.world.edit(MyApp::KIND, &key, |app| {
+            Step::Edit(spec) => self.cluster.edit(MyApp::KIND, &key, |app| app["spec"] = spec),
+            Step::Restart(at) => self.cluster.edit(MyApp::KIND, &key, |app| {
                 app["metadata"]["annotations"] = json!({ "kubectl.kubernetes.io/restartedAt": at.to_string() });
             }),
             Step::Reconcile { sees, lives } => {
-                self.world.deliver(sees);
-                self.world.lifetime = lives;
+                self.cluster.deliver_events(sees);
+                self.cluster.remaining_writes = lives;
                 self.reconcile();
-                self.world.lifetime = None;
+                self.cluster.remaining_writes = None;
             }
             Step::Rollout { ready } => self.roll_out(ready),
             Step::Content(content) => self.content = content,
-            Step::HandEdit(child) => self.world.edit(child.kind(), &key, |child| {
+            Step::HandEdit(child) => self.cluster.edit(child.kind(), &key, |child| {
                 if child["metadata"]["labels"].is_object() {
                     child["metadata"]["labels"]["app.kubernetes.io/instance"] = json!("edited");
                 }
@@ -69,34 +69,34 @@ impl Harness {
                 }
             }),
             Step::HandAdd(child) if !self.is_foreign(child) => {
-                self.world.edit_by_hand(child.kind(), &key, |live| add_to(child, &mut live["spec"]));
+                self.cluster.edit_by_hand(child.kind(), &key, |live| add_to(child, &mut live["spec"]));
             }
             Step::HandAdd(_) => {}
-            Step::HandDelete(child) if !self.is_foreign(child) => self.world.remove(child.kind(), &key),
+            Step::HandDelete(child) if !self.is_foreign(child) => self.cluster.remove(child.kind(), &key),
             Step::HandDelete(_) => {}
             Step::Recreate => {
-                let Some(app) = self.world.get(MyApp::KIND, &key).cloned() else { return };
-                self.world.remove(MyApp::KIND, &key);
-                self.world.create(MyApp::KIND, &key, json!({ "metadata": {}, "spec": app["spec"] }));
+                let Some(app) = self.cluster.get(MyApp::KIND, &key).cloned() else { return };
+                self.cluster.remove(MyApp::KIND, &key);
+                self.cluster.create(MyApp::KIND, &key, json!({ "metadata": {}, "spec": app["spec"] }));
             }
             Step::ForeignObject => {
-                if self.world.get(Service::KIND, &key).is_none() {
-                    self.world.create(Service::KIND, &key, json!({ "metadata": {}, "spec": { "stranger": true } }));
+                if self.cluster.get(Service::KIND, &key).is_none() {
+                    self.cluster.create(Service::KIND, &key, json!({ "metadata": {}, "spec": { "stranger": true } }));
                 }
             }
         }
     }
 
     pub fn is_foreign(&self, child: Child) -> bool {
-        self.world.get(child.kind(), &self.key).is_some_and(|child| child["spec"]["stranger"] == true)
+        self.cluster.get(child.kind(), &self.key).is_some_and(|child| child["spec"]["stranger"] == true)
     }
 
     /// One reconcile over what the stores hold.
     pub fn reconcile(&mut self) {
-        if let Some(Entry::Object(app)) = self.apps.get(&self.key) {
-            let observed = observe(&self.operator, &app, &Objects(self.content), self.world.now);
-            let planned = plan::plan(&observed, self.world.now);
-            drop(self.world.pass(&*app, planned));
+        if let Some(CacheEntry::Object(app)) = self.apps.get(&self.key) {
+            let observed = observe(&self.operator, &app, &Objects(self.content), self.cluster.now);
+            let planned = plan::plan(&observed, self.cluster.now);
+            drop(self.cluster.reconcile(&*app, planned));
             self.complete();
         }
     }
@@ -104,7 +104,7 @@ impl Harness {
     /// How the API server completes a Deployment: it drops a pause that is false, fills in type and pace of its strategy, and
     /// rejects Recreate with a pace.
     fn complete(&mut self) {
-        let Some(deployment) = self.world.get(Deployment::KIND, &self.key) else { return };
+        let Some(deployment) = self.cluster.get(Deployment::KIND, &self.key) else { return };
         let resumed = deployment["spec"]["paused"] == false;
         let before = &deployment["spec"]["strategy"];
         let mut strategy = if before.is_object() { before.clone() } else { json!({}) };
@@ -118,7 +118,7 @@ impl Harness {
             }
         }
         if resumed || strategy != *before {
-            self.world.edit(Deployment::KIND, &self.key.clone(), |deployment| {
+            self.cluster.edit(Deployment::KIND, &self.key.clone(), |deployment| {
                 deployment["spec"]["strategy"] = strategy;
                 if resumed {
                     drop(deployment["spec"].as_object_mut().map(|spec| spec.remove("paused")));
@@ -129,38 +129,38 @@ impl Harness {
 
     /// The Deployment's own controller.
     fn roll_out(&mut self, at_most: i32) {
-        self.world.edit(Deployment::KIND, &self.key.clone(), |deployment| {
-            let wanted = deployment["spec"]["replicas"].as_i64().unwrap_or(1);
-            let ready = wanted.min(i64::from(at_most));
+        self.cluster.edit(Deployment::KIND, &self.key.clone(), |deployment| {
+            let desired = deployment["spec"]["replicas"].as_i64().unwrap_or(1);
+            let ready = desired.min(i64::from(at_most));
             deployment["status"] = json!({
                 "observedGeneration": deployment["metadata"]["generation"],
-                "replicas": wanted, "updatedReplicas": wanted, "readyReplicas": ready,
+                "replicas": desired, "updatedReplicas": desired, "readyReplicas": ready,
             });
         });
     }
 
-    /// Lets everything come to rest, without faults.
+    /// Reconciles without faults until nothing changes.
     pub fn converge(&mut self) {
         if self.is_foreign(Child::Service) {
-            self.world.remove(Service::KIND, &self.key.clone());
+            self.cluster.remove(Service::KIND, &self.key.clone());
         }
         for _ in 0..8 {
             // Enough for what waits for a time, such as a route that has been replaced.
-            self.world.now += 10.seconds();
-            self.world.collect_garbage();
-            self.world.deliver_all();
+            self.cluster.now += 10.seconds();
+            self.cluster.collect_garbage();
+            self.cluster.deliver_all_events();
             self.reconcile();
             self.roll_out(i32::MAX);
         }
-        self.world.deliver_all();
+        self.cluster.deliver_all_events();
     }
 }
 
 /// The content of a world without the generations and times that its history left in status.
-pub fn without_history(world: &World) -> Value {
-    let mut content: Value = world.content().into_iter().collect();
+pub fn without_history(cluster: &FakeCluster) -> Value {
+    let mut content: Value = cluster.content().into_iter().collect();
     for object in content.as_object_mut().into_iter().flat_map(|objects| objects.values_mut()) {
-        // The API server keeps none that is empty.
+        // The API server does not store an empty one.
         if object["metadata"]["annotations"] == json!({}) {
             object["metadata"].as_object_mut().map(|metadata| metadata.remove("annotations"));
         }

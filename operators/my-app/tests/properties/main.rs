@@ -1,5 +1,5 @@
-//! MyApp in a cluster in memory: whatever happens on the way, it ends as a fresh one of the same spec would, then is
-//! silent; and no foreign object is ever written to.
+//! MyApp in a cluster in memory: whatever happens, it converges to the state of a new one with the same spec, and then the operator
+//! writes nothing; it never writes to a foreign object.
 
 #[path = "../cluster/mod.rs"]
 mod cluster;
@@ -34,33 +34,33 @@ mod properties {
         ) {
             let mut harness = Harness::new(json!({ "metadata": {}, "spec": first }));
             for step in steps {
-                let strangers = harness.is_foreign(Child::Service).then(|| harness.world.get(Service::KIND, &harness.key).cloned());
+                let strangers = harness.is_foreign(Child::Service).then(|| harness.cluster.get(Service::KIND, &harness.key).cloned());
                 let by_hand = matches!(step, Step::HandEdit(Child::Service));
                 harness.take(step);
-                if let Some(stranger) = strangers.filter(|_| !by_hand) {
-                    prop_assert_eq!(harness.world.get(Service::KIND, &harness.key).cloned(), stranger, "a stranger was touched");
+                if let Some(foreign_object) = strangers.filter(|_| !by_hand) {
+                    prop_assert_eq!(harness.cluster.get(Service::KIND, &harness.key).cloned(), foreign_object, "a stranger was touched");
                 }
             }
             last["replicas"] = json!(replicas);
             last["paused"] = json!(false);
-            let refused = |spec: &Value| ["unknown", "hostNetwork"].iter().any(|field| !spec["podOverrides"]["spec"][field].is_null());
-            if refused(&last) {
+            let rejected = |spec: &Value| ["unknown", "hostNetwork"].iter().any(|field| !spec["podOverrides"]["spec"][field].is_null());
+            if rejected(&last) {
                 last["podOverrides"] = Value::Null;
             }
             harness.take(Step::Content(Some(7)));
             harness.take(Step::Edit(last));
             harness.converge();
-            let app = harness.world.get(MyApp::KIND, &harness.key).cloned().expect("nobody deleted it for good");
+            let app = harness.cluster.get(MyApp::KIND, &harness.key).cloned().expect("it was not deleted permanently");
             let annotations = app["metadata"].get("annotations").cloned();
             let metadata = annotations.map_or_else(|| json!({}), |annotations| json!({ "annotations": annotations }));
             let mut fresh = Harness::new(json!({ "metadata": metadata, "spec": app["spec"] }));
             fresh.content = harness.content;
             fresh.converge();
-            prop_assert_eq!(without_history(&harness.world), without_history(&fresh.world));
+            prop_assert_eq!(without_history(&harness.cluster), without_history(&fresh.cluster));
 
-            let writes = harness.world.writes;
+            let writes = harness.cluster.writes;
             harness.reconcile();
-            prop_assert_eq!(harness.world.writes, writes, "a converged MyApp is silent");
+            prop_assert_eq!(harness.cluster.writes, writes, "a converged MyApp is silent");
             let phase = if replicas == 0 { "ScaledToZero" } else { "Running" };
             prop_assert_eq!(&app["status"]["phase"], phase);
         }
@@ -70,11 +70,11 @@ mod properties {
         fn any_crash_point_converges(spec in spec()) {
             let mut whole = Harness::new(json!({ "metadata": {}, "spec": spec }));
             whole.converge();
-            for lives in 0..whole.world.writes {
+            for lives in 0..whole.cluster.writes {
                 let mut harness = Harness::new(json!({ "metadata": {}, "spec": spec }));
                 harness.take(Step::Reconcile { sees: 9, lives: Some(lives) });
                 harness.converge();
-                prop_assert_eq!(without_history(&harness.world), without_history(&whole.world));
+                prop_assert_eq!(without_history(&harness.cluster), without_history(&whole.cluster));
             }
         }
     }
@@ -82,7 +82,7 @@ mod properties {
 
 /// The fields of a type are removed with it, also from a Service that was created with it.
 #[test]
-fn a_service_of_other_types_ends_like_a_fresh_one() {
+fn a_service_of_another_type_converges_to_a_new_one() {
     let with = |service: Value| json!({ "image": "app", "port": 80, "replicas": 1, "service": service });
     let balanced = || with(json!({ "type": "LoadBalancer", "annotations": { "pool": "blue" } }));
     let (node_port, plain) = (|| with(json!({ "type": "NodePort" })), || with(Value::Null));
@@ -95,13 +95,13 @@ fn a_service_of_other_types_ends_like_a_fresh_one() {
             harness.take(Step::Edit(spec));
             harness.converge();
         }
-        assert_eq!(without_history(&harness.world), without_history(&fresh.world));
+        assert_eq!(without_history(&harness.cluster), without_history(&fresh.cluster));
     }
 }
 
 /// No reconcile follows a write of our own: reverting an edit and removing a field happen in one.
 #[test]
-fn a_service_that_somebody_added_to_loses_what_is_not_asked_for_in_the_same_pass() {
+fn additions_to_a_service_are_removed_in_the_same_reconcile() {
     let with = |service: Value| json!({ "image": "app", "port": 80, "replicas": 1, "service": service });
     let mut harness = Harness::new(
         json!({ "metadata": {}, "spec": with(json!({ "type": "LoadBalancer", "annotations": { "pool": "blue" } })) }),
@@ -110,7 +110,7 @@ fn a_service_that_somebody_added_to_loses_what_is_not_asked_for_in_the_same_pass
     harness.take(Step::HandAdd(Child::Service));
     harness.take(Step::Edit(with(Value::Null)));
     harness.take(Step::Reconcile { sees: 9, lives: None });
-    let service = harness.world.get(Service::KIND, &harness.key).unwrap();
+    let service = harness.cluster.get(Service::KIND, &harness.key).unwrap();
     assert_eq!(
         (&service["spec"]["type"], &service["metadata"]["annotations"]["pool"]),
         (&json!("ClusterIP"), &Value::Null)
@@ -119,7 +119,7 @@ fn a_service_that_somebody_added_to_loses_what_is_not_asked_for_in_the_same_pass
 
 /// Nothing but the seed decides what happens: steps that are drawn again lead to the same world.
 #[test]
-fn a_seed_repeats_its_worlds() {
+fn a_seed_repeats_its_clusters() {
     let worlds = |seed| {
         let mut runner = seed::runner_of(seed);
         [(); 20].map(|()| {
@@ -127,7 +127,7 @@ fn a_seed_repeats_its_worlds() {
             let (spec, steps) = drawn.current();
             let mut harness = Harness::new(json!({ "metadata": {}, "spec": spec }));
             steps.into_iter().for_each(|step| harness.take(step));
-            (harness.world.content(), harness.world.writes)
+            (harness.cluster.content(), harness.cluster.writes)
         })
     };
     let seed = seed::seed();

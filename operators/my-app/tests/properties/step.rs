@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use runtime::cache::Projection;
-use runtime::plan::Kind;
+use runtime::plan::ResourceKind;
 use runtime::projections::{Deployment, DisruptionBudget, HttpRoute, Ingress, Service};
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ pub enum Step {
     Content(Option<u8>),
     /// A user edits an owned field of a child.
     HandEdit(Child),
-    /// A user adds to a part of a child that the operator owns as a whole.
+    /// A user adds to a part of a child that the operator owns completely.
     HandAdd(Child),
     /// A user deletes a child.
     HandDelete(Child),
@@ -41,7 +41,7 @@ pub enum Child {
 }
 
 impl Child {
-    pub fn kind(self) -> Kind {
+    pub fn kind(self) -> ResourceKind {
         match self {
             Self::Deployment => Deployment::KIND,
             Self::Service => Service::KIND,
@@ -132,7 +132,7 @@ pub fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What the API server takes, and an apply would leave or be refused for.
+/// Edits that the API server accepts, and that an apply would not revert or for which it would be rejected.
 pub fn add_to(child: Child, spec: &mut Value) {
     match child {
         Child::Service => {

@@ -1,4 +1,4 @@
-//! What a container says.
+//! The facts of a container.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::facts::{Facts, list, or, resolved};
 /// Numbers of ports by their names.
 pub type PortNames = BTreeMap<String, Value>;
 
-/// Puts what a container of this pod says below `path`.
+/// Adds the facts of a container of this pod below `path`.
 pub fn container(facts: &mut Facts, path: &str, container: &Value, pod: &Value, names: &PortNames) {
     let mut put = |fact: &str, value: Value| facts.insert(format!("{path}/{fact}"), value);
     let image = container["image"].as_str().unwrap_or_default();

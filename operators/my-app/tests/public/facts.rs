@@ -1,4 +1,4 @@
-//! What objects say, with defaults filled in and what every MyApp has left out: one fact a path.
+//! The facts of objects, one per path: with defaults, and without what every MyApp has.
 //!
 //! Left out are labels and selectors, names of containers' ports and of volumes, and what every pod of a MyApp has: the seccomp profile
 //! RuntimeDefault, no privilege escalation, the name of the default container, an even spread over zones and nodes.
@@ -12,7 +12,7 @@ use crate::container::{PortNames, container};
 /// Values by paths such as `app/image`.
 pub type Facts = BTreeMap<String, Value>;
 
-/// What a Deployment, its Service and its autoscaler say.
+/// The facts of a Deployment, its Service and its autoscaler.
 pub fn facts(objects: &[Value]) -> Facts {
     let mut facts = Facts::new();
     let of_kind = |kind: &str| objects.iter().find(|object| object["kind"] == kind);
@@ -101,7 +101,7 @@ fn pod(facts: &mut Facts, spec: &Value, names: &PortNames) {
             facts.insert(format!("pod/{field}"), value.clone());
         }
     }
-    // What containers inherit is told with them.
+    // The facts of containers include what they inherit.
     for (field, value) in spec["securityContext"].as_object().into_iter().flatten() {
         if !["seccompProfile", "runAsUser", "runAsGroup", "runAsNonRoot"].contains(&&**field) {
             facts.insert(format!("pod/securityContext/{field}"), value.clone());

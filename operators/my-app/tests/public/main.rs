@@ -1,10 +1,10 @@
 //! Public manifests of stateless applications, rewritten as MyApps (docs/migrating-to-my-app.md): what is rendered from each file of
-//! tests/public is what its original says, but for the differences that the file names.
+//! tests/public has the facts of its original, except for the differences that the file names.
 //!
-//! The originals are others' work and are not kept here. A file holds a fingerprint of what its original says, named
-//! differences left out, and what is rendered must have the same. With `PUBLIC_MANIFESTS`, a folder with the originals under the names of
-//! the files, the differences are told one by one, and so are those that are named and are none; `WRITE_FACTS=1` writes the
-//! fingerprints anew from there.
+//! The originals are the work of others and are not part of this repository. A file has a fingerprint of its original's facts, named
+//! differences excluded, and the rendered children must have the same. `PUBLIC_MANIFESTS` may name a directory with the originals under
+//! the names of the files: the test then reports each difference, and each named difference that does not exist. `WRITE_FACTS=1` also
+//! writes the fingerprints again.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ mod facts;
 #[path = "../rendered/mod.rs"]
 mod rendered;
 
-/// What a file says of itself, in the comment that it begins with.
+/// The origin of a file, from the comment at its top.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Origin {
@@ -31,7 +31,7 @@ struct Origin {
     objects: String,
     /// Objects of the original that stay as they are.
     #[serde(default)]
-    beside: Vec<String>,
+    unchanged: Vec<String>,
     /// What is other than in the original, by the path of the fact, with the reason.
     #[serde(default)]
     differs: BTreeMap<String, String>,
@@ -62,7 +62,7 @@ struct Rewritten {
 
 fn files() -> Vec<Rewritten> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/public");
-    let entries = std::fs::read_dir(&folder).expect("the folder of public manifests");
+    let entries = std::fs::read_dir(&folder).expect("the directory of public manifests");
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
     paths.sort();
     paths.into_iter().map(read).collect()
@@ -77,7 +77,7 @@ fn read(path: PathBuf) -> Rewritten {
     Rewritten { path, origin, object }
 }
 
-/// The children of a MyApp that has none yet, as they end up.
+/// The desired children of a MyApp that has none.
 fn rendered(object: &Value) -> Vec<Value> {
     let mut object = object.clone();
     object["metadata"]["namespace"] = json!("n");
@@ -91,19 +91,19 @@ fn rendered(object: &Value) -> Vec<Value> {
 }
 
 #[test]
-fn each_file_decodes_without_a_field_that_is_unknown() {
+fn each_file_decodes_without_unknown_fields() {
     for file in files() {
         let spec = &file.object["spec"];
         let decoded: api::my_app::MyAppSpec =
             serde_json::from_value(spec.clone()).unwrap_or_else(|error| panic!("{}: {error}", file.path.display()));
-        // What is unknown does not come back.
+        // Unknown fields are not in the result.
         assert_eq!(&json!(decoded), spec, "{}", file.path.display());
         assert_eq!((&file.object["apiVersion"], &file.object["kind"]), (&json!("example.com/v1"), &json!("MyApp")));
     }
 }
 
 #[test]
-fn each_file_says_where_it_is_from() {
+fn each_file_names_its_origin() {
     let files = files();
     assert_eq!(files.len(), 27, "as docs/migrating-to-my-app.md counts them");
     for Rewritten { path, origin, .. } in files {
@@ -111,12 +111,12 @@ fn each_file_says_where_it_is_from() {
         assert!(origin.source.starts_with("https://github.com/") && origin.commit.len() == 40, "{name}");
         assert!(!origin.files.is_empty() && origin.objects.starts_with("Deployment "), "{name}");
         assert!(["Apache-2.0", "MIT", "CC-BY-4.0"].contains(&&*origin.license), "{name}: {}", origin.license);
-        assert!(origin.beside.iter().chain(origin.differs.values()).all(|text| !text.is_empty()), "{name}");
+        assert!(origin.unchanged.iter().chain(origin.differs.values()).all(|text| !text.is_empty()), "{name}");
     }
 }
 
 #[test]
-fn each_file_runs_what_its_original_says() {
+fn each_file_renders_the_facts_of_its_original() {
     let wrong: Vec<String> = files().iter().filter_map(compared).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
@@ -139,7 +139,7 @@ fn compared(file: &Rewritten) -> Option<String> {
     let (has, wants) = (file.origin.fingerprint(&now), file.origin.facts.as_deref().unwrap_or("none"));
     (has != wants).then(|| {
         let facts = serde_json::to_string_pretty(&now).expect("JSON");
-        format!("{name} no longer runs what its original says: {has}, not {wants}, of {facts}")
+        format!("{name} differs from its original: {has}, not {wants}, of {facts}")
     })
 }
 

@@ -1,37 +1,23 @@
-//! The children of a MyApp that has none yet.
+//! The desired children of a MyApp that has none.
 
 use std::sync::Arc;
 
 use my_app::MyApp;
-use my_app::plan::{Contents, Limit, Observed, plan};
+use my_app::plan::{Observed, OverrideLimit, plan};
 use runtime::cache::Projection;
-use runtime::plan::child::{OwnedChild, Served};
+use runtime::plan::child::OwnedChild;
 use runtime::plan::{Apply, ChildState, Effect};
 use runtime::testing::NOW;
 use serde_json::{Value, json};
 
-/// They are applied one after another: those that name a Deployment or a Service come once that is there.
+/// The applies in their order. Children that refer to a Deployment or a Service are applied once it exists.
 pub fn children(app: &Value) -> Vec<Value> {
-    let mut observed = Observed {
-        app: Arc::new(MyApp::decode(&app.to_string()).expect("a MyApp")),
-        deployment: ChildState::Absent,
-        service: ChildState::Absent,
-        budget: ChildState::Absent,
-        autoscaler: ChildState::Absent,
-        ingress: ChildState::Absent,
-        http_route: Served::Child(ChildState::Absent),
-        failing_pods: Vec::new(),
-        starting: Vec::new(),
-        orphan: None,
-        limit: Limit::All,
-        contents: Contents::default(),
-        dry_run_failure: None,
-        standstill: None,
-    };
+    let app = Arc::new(MyApp::decode(&app.to_string()).expect("a MyApp"));
+    let mut observed = Observed { limit: OverrideLimit::All, ..Observed::new(app) };
     let first = plan(&observed, NOW);
     let mut children: Vec<Apply> = first.effects.into_iter().map(applied).chain(first.independent).collect();
-    observed.deployment = made(&children);
-    observed.service = made(&children);
+    observed.deployment = created(&children);
+    observed.service = created(&children);
     children.extend(plan(&observed, NOW).independent);
     children.into_iter().map(|apply| apply.body).collect()
 }
@@ -39,15 +25,15 @@ pub fn children(app: &Value) -> Vec<Value> {
 fn applied(effect: Effect) -> Apply {
     match effect {
         Effect::Apply(apply) => apply,
-        other => panic!("{other:?} is no apply"),
+        other => panic!("{other:?} is not an apply"),
     }
 }
 
-/// One of them, as it is once it is there.
-fn made<V: Projection>(children: &[Apply]) -> ChildState<V> {
+/// One of them after it was created.
+fn created<V: Projection>(children: &[Apply]) -> ChildState<V> {
     let Some(apply) = children.iter().find(|apply| apply.kind == V::KIND) else { return ChildState::Absent };
     let mut object = apply.body.clone();
-    object["metadata"]["uid"] = json!("made");
+    object["metadata"]["uid"] = json!("created");
     let view = Arc::new(V::decode(&object.to_string()).expect("a child"));
     ChildState::Owned(OwnedChild { fingerprint: apply.fingerprint(), view })
 }

@@ -1,57 +1,61 @@
-//! What is applied beside the effects of a plan: each try that failed is remembered, and repeated with growing delays, so
-//! that it slows down nothing else.
+//! Applies that are independent of the effects of a plan. Each failed one is retried with its own backoff, so it delays nothing
+//! else.
 
-use super::failed::{Child, IndependentApplyError};
-use super::writer::Writer;
-use crate::plan::meta::{Key, Kind, Meta};
+use super::failed_applies::{ApplyTarget, IndependentApplyError};
+use super::writer::ObjectWriter;
+use crate::plan::meta::{Key, Meta, ResourceKind};
 use crate::plan::{Apply, Reported};
 
-/// What became of what stands beside the effects.
+/// The result of the independent applies of a reconcile.
 #[derive(Default)]
 pub struct IndependentApplies {
-    /// Whether anything was applied. No event tells of that: it is an own write.
+    /// Whether anything was applied. The event of an own write queues nothing.
     pub wrote: bool,
-    /// The first failure, be it an earlier one.
+    /// The first failure, possibly of an earlier reconcile.
     pub failed: Option<IndependentApplyError>,
 }
 
-impl Writer {
-    /// Applies each of these, unless it has failed and its time has not come yet.
+impl ObjectWriter {
+    /// Applies each of these, unless it failed before and its backoff has not elapsed.
     pub async fn apply_independent(
         &self,
-        kind: &Kind,
+        kind: &ResourceKind,
         owner: &Meta,
-        told: Reported,
+        reported: Reported,
         applies: Vec<Apply>,
     ) -> IndependentApplies {
         self.failed.retain(&owner.key, &applies);
-        let mut beside = IndependentApplies::default();
+        let mut result = IndependentApplies::default();
         for apply in applies {
-            let child =
-                Child { owner: owner.key.clone(), kind: apply.kind, key: apply.key.clone(), part: apply.hand_over };
+            let child = ApplyTarget {
+                owner: owner.key.clone(),
+                kind: apply.kind,
+                key: apply.key.clone(),
+                part: apply.manager_prefix,
+            };
             let rendered = apply.fingerprint();
             #[cfg(feature = "failpoints")]
             let failpoint = crate::failpoint::Failpoint::of(&apply);
-            let tried = match self.failed.waits(&child, rendered) {
-                Some(waits) => Err(waits),
-                None => match self.apply(kind, owner, told, apply).await {
+            let attempted = match self.failed.pending(&child, rendered) {
+                Some(failure) => Err(failure),
+                None => match self.apply(kind, owner, reported, apply).await {
                     Ok(()) => {
                         #[cfg(feature = "failpoints")]
                         failpoint.passed();
                         Ok(())
                     }
-                    Err(error) => Err(self.failed.note(child, rendered, error)),
+                    Err(error) => Err(self.failed.record(child, rendered, error)),
                 },
             };
-            match tried {
-                Ok(()) => beside.wrote = true,
-                Err(aside) => drop(beside.failed.get_or_insert(aside)),
+            match attempted {
+                Ok(()) => result.wrote = true,
+                Err(failure) => drop(result.failed.get_or_insert(failure)),
             }
         }
-        beside
+        result
     }
 
-    /// Forgets an owner that is gone.
+    /// Forgets a deleted owner.
     pub fn forget(&self, owner: &Key) {
         self.failed.retain(owner, &[]);
         self.last.forget(owner);

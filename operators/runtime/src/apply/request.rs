@@ -1,4 +1,4 @@
-//! The requests that writing takes. Answers are asked for as metadata alone: nothing else of them is read.
+//! The requests of writes. They ask for responses with metadata only: nothing else is read.
 
 use api::ReconcileReason;
 use http::Request;
@@ -21,9 +21,9 @@ pub(crate) fn apply_request(path: &str, manager: &str, force: bool, body: &Value
         .map_err(unsendable)
 }
 
-/// The creation of a child in the collection `path`, whose fields are the manager's with the operation Update.
+/// A creation in the collection `path`; `manager` owns the fields with the operation Update.
 pub(super) fn create_as(manager: &str, path: &str, body: &Value) -> Result<Raw, Error> {
-    // As of an apply, a field that the API server does not know is an error, and not dropped.
+    // As in an apply, an unknown field is an error. By default, the API server would drop it.
     create_request(&format!("{path}?fieldManager={manager}&fieldValidation=Strict"), body)
 }
 
@@ -33,32 +33,32 @@ pub(crate) fn create_request(path: &str, body: &Value) -> Result<Raw, Error> {
     request.body(bytes(body)?).map_err(unsendable)
 }
 
-/// A merge of these fields into an object.
+/// A merge patch of an object.
 pub(crate) fn merge_request(path: &str, fields: &Value) -> Result<Raw, Error> {
     let request = Request::patch(path).header(CONTENT_TYPE, "application/merge-patch+json").header(ACCEPT, METADATA);
     request.body(bytes(fields)?).map_err(unsendable)
 }
 
-/// The same, by which what changes is owned by `manager` with the operation Update.
+/// The same; `manager` owns what changes with the operation Update.
 pub(super) fn merge_as(manager: &str, path: &str, fields: &Value) -> Result<Raw, Error> {
     merge_request(&format!("{path}?fieldManager={manager}"), fields)
 }
 
-/// A JSON patch of an object, by which what changes is owned by `manager` with the operation Update.
+/// A JSON patch of an object; `manager` owns what changes with the operation Update.
 pub(super) fn json_patch_as(manager: &str, path: &str, steps: &Value) -> Result<Raw, Error> {
     let request = Request::patch(format!("{path}?fieldManager={manager}"));
     let request = request.header(CONTENT_TYPE, "application/json-patch+json").header(ACCEPT, METADATA);
     request.body(as_encoded_there(&steps.to_string()).into_bytes()).map_err(unsendable)
 }
 
-/// JSON with the characters escaped that the API server's encoder escapes: a test compares texts byte by byte, escaped as they are.
+/// Escapes the characters that the API server's encoder escapes: a `test` step compares escaped texts byte by byte.
 fn as_encoded_there(json: &str) -> String {
     const ESCAPED: [(char, &str); 5] =
         [('<', "\\u003c"), ('>', "\\u003e"), ('&', "\\u0026"), ('\u{2028}', "\\u2028"), ('\u{2029}', "\\u2029")];
     ESCAPED.iter().fold(json.to_owned(), |json, (character, escape)| json.replace(*character, escape))
 }
 
-/// The whole object.
+/// Reads a complete object.
 pub(super) fn get(path: &str) -> Result<Raw, Error> {
     Request::get(path).header(ACCEPT, "application/json").body(Vec::new()).map_err(unsendable)
 }
@@ -67,7 +67,7 @@ pub(super) fn get_metadata(path: &str) -> Result<Raw, Error> {
     Request::get(path).header(ACCEPT, METADATA).body(Vec::new()).map_err(unsendable)
 }
 
-/// A deletion in the background, of the object with that uid only, and of that version if one is named.
+/// A background deletion, with the preconditions uid and, if one is given, resourceVersion.
 pub(super) fn delete(path: &str, delete: &Delete) -> Result<Raw, Error> {
     let mut options = json!({
         "apiVersion": "v1",
@@ -78,7 +78,7 @@ pub(super) fn delete(path: &str, delete: &Delete) -> Result<Raw, Error> {
     if let Some(version) = delete.version {
         options["preconditions"]["resourceVersion"] = json!(version.to_string());
     }
-    if delete.at_once {
+    if delete.immediately {
         options["gracePeriodSeconds"] = json!(0);
     }
     Request::delete(path).header(CONTENT_TYPE, "application/json").body(bytes(&options)?).map_err(unsendable)

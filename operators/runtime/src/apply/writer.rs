@@ -1,4 +1,5 @@
-//! Who writes for a controller: as whom, while it leads, and what the queue and the stores are told of each write.
+//! Sends the writes of a controller with its field manager, while this manager leads, and reports them to the queue and the
+//! stores.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,33 +9,33 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::again::Last;
-use super::failed::Failed;
+use super::failed_applies::FailedApplies;
+use super::last_applied::LastApplied;
 use super::request;
 use crate::Error;
 use crate::apply::drift::Rendered;
-use crate::cache::{Health, Projection, Store};
+use crate::cache::{KindHealth, Projection, Store};
 use crate::leader_election::Fence;
-use crate::plan::meta::{Key, Kind, Meta, field_manager};
-use crate::workqueue::{At, Fight, Queue, Version};
+use crate::plan::meta::{Key, Meta, ResourceKind, field_manager};
+use crate::workqueue::{Contention, ObjectVersion, Queue, ResourceVersion};
 
 /// Writes for one controller.
-pub struct Writer {
+pub struct ObjectWriter {
     pub(super) client: Client,
     pub(super) queue: Arc<Queue>,
     /// The controller's field manager.
     pub(super) manager: String,
     pub(super) fence: Fence,
-    pub(super) stores: HashMap<Kind, Box<dyn Stored>>,
-    pub(super) failed: Failed,
-    pub(super) last: Last,
+    pub(super) stores: HashMap<ResourceKind, Box<dyn Stored>>,
+    pub(super) failed: FailedApplies,
+    pub(super) last: LastApplied,
 }
 
-/// What writing needs of a store, whatever its kind.
+/// A store of any kind, as the writer uses it.
 pub(super) trait Stored: Send + Sync {
     fn version(&self, key: &Key) -> u64;
     fn applied(&self, key: &Key, rendered: Rendered, version: u64);
-    fn health(&self) -> &Health;
+    fn health(&self) -> &KindHealth;
     fn may_be_missing(&self) -> bool;
 }
 
@@ -47,7 +48,7 @@ impl<V: Projection> Stored for Arc<Store<V>> {
         Store::applied(self, key, rendered, version);
     }
 
-    fn health(&self) -> &Health {
+    fn health(&self) -> &KindHealth {
         Store::health(self)
     }
 
@@ -56,14 +57,14 @@ impl<V: Projection> Stored for Arc<Store<V>> {
     }
 }
 
-/// What is read of every answer.
+/// The part of a response to a write that is read.
 #[derive(Deserialize)]
-pub(crate) struct Answer {
+pub(crate) struct WriteResponse {
     pub(crate) metadata: Meta,
 }
 
-impl Writer {
-    /// Writes as that controller, while the fence is open, and tells its queue.
+impl ObjectWriter {
+    /// A writer for that controller, which writes while the fence is open.
     #[must_use]
     pub fn new(client: Client, queue: Arc<Queue>, controller: &str, fence: Fence) -> Self {
         Self {
@@ -72,14 +73,14 @@ impl Writer {
             manager: field_manager(controller),
             fence,
             stores: HashMap::new(),
-            failed: Failed::default(),
-            last: Last::default(),
+            failed: FailedApplies::default(),
+            last: LastApplied::default(),
         }
     }
 
-    /// Lets it know the store of a kind: a write that changed nothing is not waited for, and what the server makes of
-    /// an apply is learned.
-    pub fn knows<V: Projection>(&mut self, store: &Arc<Store<V>>) {
+    /// Adds the store of a kind, so that a write that changed nothing is not waited for, and normalizations by the API server are
+    /// learned.
+    pub fn add_store<V: Projection>(&mut self, store: &Arc<Store<V>>) {
         self.stores.insert(V::KIND, Box::new(store.clone()));
     }
 
@@ -89,25 +90,29 @@ impl Writer {
         &self.manager
     }
 
-    /// The fight over a child of `owner` with another writer, if there is one.
+    /// The write contention over a child of `owner`, if there is one.
     #[must_use]
-    pub fn fight(&self, owner: &Meta) -> Option<Fight> {
-        self.queue.fight(&owner.key)
+    pub fn contention(&self, owner: &Meta) -> Option<Contention> {
+        self.queue.contention(&owner.key)
     }
 
-    /// What to say of somebody who changes a child of `owner` now and then, once each time that this has happened often enough.
+    /// A message about another writer that occasionally changes a child of `owner`, once it has done so often enough.
     #[must_use]
-    pub fn slow_fight(&self, owner: &Meta) -> Option<String> {
-        self.queue.slow_fight(&owner.key).map(|child| Error::changed_again_and_again(&child))
+    pub fn slow_contention(&self, owner: &Meta) -> Option<String> {
+        self.queue.slow_contention(&owner.key).map(|child| Error::changed_occasionally(&child))
     }
 
-    /// What is read of an object's metadata, if it is there.
-    pub(crate) async fn metadata<M: DeserializeOwned>(&self, kind: &Kind, key: &Key) -> Result<Option<M>, Error> {
+    /// Reads metadata of an object, if the object exists.
+    pub(crate) async fn metadata<M: DeserializeOwned>(
+        &self,
+        kind: &ResourceKind,
+        key: &Key,
+    ) -> Result<Option<M>, Error> {
         #[derive(Deserialize)]
-        struct Found<M> {
+        struct Partial<M> {
             metadata: M,
         }
-        match self.client.request::<Found<M>>(request::get_metadata(&kind.path_of(key))?).await {
+        match self.client.request::<Partial<M>>(request::get_metadata(&kind.path_of(key))?).await {
             Ok(found) => Ok(Some(found.metadata)),
             Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
             Err(error) => Err(error.into()),
@@ -115,13 +120,19 @@ impl Writer {
     }
 
     /// Sends one apply to `path`, an object or its status.
-    pub(crate) async fn send(&self, path: &str, manager: &str, force: bool, body: &Value) -> Result<Answer, Error> {
+    pub(crate) async fn send(
+        &self,
+        path: &str,
+        manager: &str,
+        force: bool,
+        body: &Value,
+    ) -> Result<WriteResponse, Error> {
         self.check_fence()?;
         self.ask(request::apply_request(path, manager, force, body)?, body).await
     }
 
     /// Sends a request that writes `body`.
-    async fn ask(&self, request: http::Request<Vec<u8>>, body: &Value) -> Result<Answer, Error> {
+    async fn ask(&self, request: http::Request<Vec<u8>>, body: &Value) -> Result<WriteResponse, Error> {
         let bytes = request.body().len();
         let text = |field: &Value| field.as_str().unwrap_or_default().to_owned();
         let named = |error| Error::from(error).about(&text(&body["kind"]), &text(&body["metadata"]["name"]), bytes);
@@ -135,14 +146,14 @@ impl Writer {
         Err(Error::not_leading())
     }
 
-    /// How the watches of that kind fare, and its CRD.
-    pub(crate) fn health(&self, kind: &Kind) -> Option<&Health> {
+    /// The health of the watches of that kind, and the state of its CRD.
+    pub(crate) fn health(&self, kind: &ResourceKind) -> Option<&KindHealth> {
         self.stores.get(kind).map(|store| store.health())
     }
 
-    /// Tells the queue of a write to `key` of that kind, made for `owner`.
-    pub(crate) fn wrote(&self, owner: &Key, kind: Kind, key: &Key, at: At) {
+    /// Reports to the queue a write to `key` of that kind, which was made for `owner`.
+    pub(crate) fn wrote(&self, owner: &Key, kind: ResourceKind, key: &Key, version: ResourceVersion) {
         let held = self.stores.get(&kind).map_or(0, |store| store.version(key));
-        self.queue.wrote(owner, Version { kind, key: key.clone(), at }, held);
+        self.queue.wrote(owner, ObjectVersion { kind, key: key.clone(), version }, held);
     }
 }

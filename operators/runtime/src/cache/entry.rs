@@ -1,4 +1,4 @@
-//! One object as a store holds it: decoded, or broken.
+//! One object as a store holds it: decoded, or undecodable.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -7,46 +7,46 @@ use api::Contract;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::projection::{Projection, unchanged};
+use super::projection::{Projection, is_unchanged};
 use crate::plan::meta::{Meta, Owner};
 
 /// What a store holds under a key.
-pub enum Entry<V> {
+pub enum CacheEntry<V> {
     /// An object that decoded.
     Object(Arc<V>),
-    /// One that did not.
-    Broken(Arc<Broken>),
+    /// An object that did not.
+    Undecodable(Arc<Undecodable>),
 }
 
-impl<V> Clone for Entry<V> {
+impl<V> Clone for CacheEntry<V> {
     fn clone(&self) -> Self {
         match self {
             Self::Object(view) => Self::Object(view.clone()),
-            Self::Broken(broken) => Self::Broken(broken.clone()),
+            Self::Undecodable(undecodable) => Self::Undecodable(undecodable.clone()),
         }
     }
 }
 
-/// An object that is not of the shape expected: an older schema, or junk.
+/// An object of an unexpected shape: of an older schema, or junk.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Broken {
-    /// Who it is.
+pub struct Undecodable {
+    /// Its metadata.
     pub meta: Meta,
-    /// What is wrong with it.
+    /// Why it does not decode.
     pub error: String,
-    /// What its status says of it, as far as that decodes.
+    /// The common part of its status, as far as that decodes.
     pub contract: Contract,
-    /// Its whole status, as the API server sent it.
+    /// Its complete status, as the API server sent it.
     pub status: Map<String, Value>,
-    /// Since when it reads otherwise than before, in the same generation.
+    /// When it stopped decoding, within one generation.
     pub(super) reread: Option<Instant>,
 }
 
-impl<V: Projection> Entry<V> {
+impl<V: Projection> CacheEntry<V> {
     /// Reads one object as the API server sends it.
     ///
     /// # Errors
-    /// If it does not even have a name.
+    /// If it has no name.
     pub fn decode(json: &str) -> serde_json::Result<Self> {
         #[derive(Deserialize)]
         struct Named {
@@ -59,7 +59,7 @@ impl<V: Projection> Entry<V> {
             Err(error) => {
                 let Named { metadata, status } = serde_json::from_str(json)?;
                 let contract = Contract::deserialize(Value::from(status.clone())).unwrap_or_default();
-                Ok(Self::Broken(Arc::new(Broken {
+                Ok(Self::Undecodable(Arc::new(Undecodable {
                     meta: metadata,
                     error: error.to_string(),
                     contract,
@@ -70,12 +70,12 @@ impl<V: Projection> Entry<V> {
         }
     }
 
-    /// Who it is.
+    /// Its metadata.
     #[must_use]
     pub fn meta(&self) -> &Meta {
         match self {
             Self::Object(view) => view.meta(),
-            Self::Broken(broken) => &broken.meta,
+            Self::Undecodable(undecodable) => &undecodable.meta,
         }
     }
 
@@ -84,34 +84,34 @@ impl<V: Projection> Entry<V> {
     pub fn into_object(self) -> Option<Arc<V>> {
         match self {
             Self::Object(view) => Some(view),
-            Self::Broken(_) => None,
+            Self::Undecodable(_) => None,
         }
     }
 
     pub(super) fn object(&self) -> Option<&V> {
         match self {
             Self::Object(view) => Some(view),
-            Self::Broken(_) => None,
+            Self::Undecodable(_) => None,
         }
     }
 
     pub(super) fn owner(&self) -> Option<&Owner> {
         match self {
             Self::Object(view) => view.owner(),
-            Self::Broken(broken) => broken.meta.controller.as_ref().map(|c| &c.owner),
+            Self::Undecodable(undecodable) => undecodable.meta.controller.as_ref().map(|c| &c.owner),
         }
     }
 
-    /// Since when it reads otherwise than it did, though nobody has written another spec: by a CRD that has changed.
+    /// When its decoded spec changed within one generation, that is, through a change of the CRD.
     #[must_use]
     pub fn reread(&self) -> Option<Instant> {
         match self {
             Self::Object(view) => view.reread(),
-            Self::Broken(broken) => broken.reread,
+            Self::Undecodable(undecodable) => undecodable.reread,
         }
     }
 
-    /// Takes over from the version `before` what is still so and not told any more.
+    /// Carries over from the version `before` what still holds and is no longer sent.
     pub(super) fn carry_over(&mut self, before: Option<&Self>, now: Instant) {
         let before = before.filter(|before| before.meta().uid == self.meta().uid);
         match self {
@@ -120,11 +120,11 @@ impl<V: Projection> Entry<V> {
                     view.carry_over(before.and_then(Self::object), now);
                 }
             }
-            Self::Broken(broken) => {
-                let before = before.filter(|before| before.meta().generation == broken.meta.generation);
-                if let (Some(broken), Some(before)) = (Arc::get_mut(broken), before) {
-                    broken.reread = match before {
-                        Self::Broken(before) => before.reread,
+            Self::Undecodable(undecodable) => {
+                let before = before.filter(|before| before.meta().generation == undecodable.meta.generation);
+                if let (Some(undecodable), Some(before)) = (Arc::get_mut(undecodable), before) {
+                    undecodable.reread = match before {
+                        Self::Undecodable(before) => before.reread,
                         Self::Object(_) => Some(now),
                     };
                 }
@@ -132,26 +132,26 @@ impl<V: Projection> Entry<V> {
         }
     }
 
-    pub(super) fn kept(&self) -> bool {
-        matches!(self, Self::Broken(_)) || matches!(self, Self::Object(view) if view.kept())
+    pub(super) fn is_retained(&self) -> bool {
+        matches!(self, Self::Undecodable(_)) || matches!(self, Self::Object(view) if view.is_retained())
     }
 
-    /// Whether nothing differs that only others write.
+    /// Whether no field differs that only others write.
     pub(super) fn only_own_fields_changed(&self, before: &Self) -> bool {
         let (now, then) = (self.meta(), before.meta());
         let same_object = now.uid == then.uid && now.deleting == then.deleting;
         same_object
             && match (self, before) {
                 (Self::Object(now), Self::Object(before)) => now.only_own_fields_changed(before),
-                (Self::Broken(_), Self::Broken(_)) => true,
+                (Self::Undecodable(_), Self::Undecodable(_)) => true,
                 _ => false,
             }
     }
 
-    pub(super) fn unchanged(&self, before: &Self) -> bool {
+    pub(super) fn is_unchanged(&self, before: &Self) -> bool {
         match (self, before) {
-            (Self::Object(now), Self::Object(before)) => unchanged(&**now, &**before),
-            (Self::Broken(now), Self::Broken(before)) => {
+            (Self::Object(now), Self::Object(before)) => is_unchanged(&**now, &**before),
+            (Self::Undecodable(now), Self::Undecodable(before)) => {
                 now.error == before.error
                     && now.meta.uid == before.meta.uid
                     && now.meta.generation == before.meta.generation

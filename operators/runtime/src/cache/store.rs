@@ -4,106 +4,110 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Instant;
 
-use super::applied::Applied;
-use super::entry::Entry;
-use super::health::{Health, State};
+use super::applied_cache::AppliedCache;
+use super::entry::CacheEntry;
+use super::kind_health::{KindHealth, WatchState};
 use super::projection::Projection;
 use crate::apply::drift::Rendered;
-use crate::cache::watch_health::sentence;
+use crate::cache::watch_health::message;
 use crate::plan::child::{ChildState, OwnedChild, Served};
 use crate::plan::meta::{Key, Meta, Owner};
 
-/// What happened to one object.
-pub struct Change<'a> {
+/// A change of one object.
+pub struct ObjectChange<'a> {
     /// The object.
     pub key: &'a Key,
     /// Its `resourceVersion`; for a deletion, the last one known.
     pub version: u64,
     /// Its generation.
     pub generation: i64,
-    /// Whether it is gone, or on its way out.
+    /// Whether it was deleted, or is terminating.
     pub deleted: bool,
-    /// Whether anything that a planner reads changed.
+    /// Whether anything changed that a planner reads.
     pub relevant: bool,
-    /// Whether anything changed that only others write, so that the event cannot be that of our own write alone.
-    pub by_others: bool,
-    /// Whom it belonged to before and belongs to now, without repetition.
+    /// Whether a field changed that only others write, so that the event is not only that of an own write.
+    pub has_foreign_changes: bool,
+    /// Its owner now and, if that is another one, its owner before.
     pub owners: [Option<&'a Owner>; 2],
 }
 
-/// Told of every change; must not block.
-pub type Route = Box<dyn Fn(&Change<'_>) + Send + Sync>;
+/// Handles each change; must not block.
+pub type ChangeHandler = Box<dyn Fn(&ObjectChange<'_>) + Send + Sync>;
 
 /// The objects of one kind.
 pub struct Store<V> {
-    inner: RwLock<Inner<V>>,
-    routes: RwLock<Vec<Route>>,
-    health: Arc<Health>,
+    inner: RwLock<StoreContent<V>>,
+    handlers: RwLock<Vec<ChangeHandler>>,
+    health: Arc<KindHealth>,
 }
 
-struct Inner<V> {
-    objects: HashMap<Key, Entry<V>>,
+struct StoreContent<V> {
+    objects: HashMap<Key, CacheEntry<V>>,
     owned: HashMap<(Arc<str>, Owner), Vec<Key>>,
-    applied: Applied,
+    applied: AppliedCache,
 }
 
 impl<V: Projection> Store<V> {
-    /// An empty store, fed by that many watches.
+    /// An empty store that is fed by that number of watches.
     #[must_use]
     pub fn new(watches: usize) -> Self {
         Self {
-            inner: RwLock::new(Inner { objects: HashMap::new(), owned: HashMap::new(), applied: Applied::default() }),
-            routes: RwLock::default(),
-            health: Arc::new(Health::new(V::KIND, watches)),
+            inner: RwLock::new(StoreContent {
+                objects: HashMap::new(),
+                owned: HashMap::new(),
+                applied: AppliedCache::default(),
+            }),
+            handlers: RwLock::default(),
+            health: Arc::new(KindHealth::new(V::KIND, watches)),
         }
     }
 
-    /// Has `route` told of every change from now on. To be called before the watches start.
-    pub fn route(&self, route: Route) {
-        self.routes.write().unwrap_or_else(PoisonError::into_inner).push(route);
+    /// Calls `handler` for each change from now on. Must be called before the watches start.
+    pub fn subscribe(&self, handler: ChangeHandler) {
+        self.handlers.write().unwrap_or_else(PoisonError::into_inner).push(handler);
     }
 
-    /// How its watches fare.
+    /// The health of its kind.
     #[must_use]
-    pub fn health(&self) -> &Arc<Health> {
+    pub fn health(&self) -> &Arc<KindHealth> {
         &self.health
     }
 
-    /// What is held under that key.
+    /// The entry under that key.
     #[must_use]
-    pub fn get(&self, key: &Key) -> Option<Entry<V>> {
+    pub fn get(&self, key: &Key) -> Option<CacheEntry<V>> {
         self.read(|inner| inner.objects.get(key).cloned())
     }
 
-    /// The child under that key, as `owner` sees it.
+    /// The state of the child under that key, for `owner`.
     #[must_use]
     pub fn child(&self, key: &Key, owner: &Meta) -> ChildState<V> {
         match self.get(key) {
             None => ChildState::Absent,
-            Some(Entry::Broken(broken)) => ChildState::Undecodable(broken.error.clone()),
-            Some(Entry::Object(view)) => {
+            Some(CacheEntry::Undecodable(undecodable)) => ChildState::Undecodable(undecodable.error.clone()),
+            Some(CacheEntry::Object(view)) => {
                 let fingerprint = self.read(|inner| inner.applied.rendered(key, view.fingerprint()));
                 ChildState::judge(OwnedChild { view: view.clone(), fingerprint }, view.meta(), owner)
             }
         }
     }
 
-    /// The same, of a kind that may not be served.
+    /// The same for an optional kind.
     #[must_use]
     pub fn child_if_served(&self, key: &Key, owner: &Meta) -> Served<V> {
         match self.health.state(&key.namespace) {
-            State::NotServed => Served::Not,
-            State::Starting => Served::Unknown(format!("the cache of {} is being filled", V::KIND.plural)),
-            State::Synced | State::Failing { .. } => match self.health.blind_in(&key.namespace) {
-                Some(unseen) => Served::Unknown(sentence(&[unseen])),
+            WatchState::NotServed => Served::Not,
+            WatchState::Starting => Served::Unknown(format!("waiting for the first list of {}", V::KIND.plural)),
+            WatchState::Synced | WatchState::Failing { .. } => match self.health.stale_in(&key.namespace) {
+                Some(unwatched) => Served::Unknown(message(&[unwatched])),
                 None => Served::Child(self.child(key, owner)),
             },
         }
     }
 
-    /// Everything in `namespace` that belongs to `owner`, by name.
+    /// All objects in `namespace` that belong to `owner`, by name.
     #[must_use]
-    pub fn owned(&self, namespace: &Arc<str>, owner: &Owner) -> Vec<Entry<V>> {
+    pub fn owned(&self, namespace: &Arc<str>, owner: &Owner) -> Vec<CacheEntry<V>> {
         self.read(|inner| {
             let mut keys = inner.owned.get(&(namespace.clone(), owner.clone())).cloned().unwrap_or_default();
             keys.sort();
@@ -111,18 +115,22 @@ impl<V: Projection> Store<V> {
         })
     }
 
-    /// The `resourceVersion` held under that key; 0 for none.
+    /// The `resourceVersion` under that key; 0 for none.
     #[must_use]
     pub fn version(&self, key: &Key) -> u64 {
-        self.read(|inner| inner.objects.get(key).map_or(0, |entry| entry.meta().version))
+        self.read(|inner| inner.objects.get(key).map_or(0, |entry| entry.meta().resource_version))
     }
 
-    /// Takes note that a write of what was `rendered` made the object be at `version`.
+    /// Records that a write of `rendered` resulted in that version of the object.
     pub fn applied(&self, key: &Key, rendered: Rendered, version: u64) {
         self.write(|inner| {
-            let held = inner.objects.get(key).and_then(Entry::object).filter(|view| view.meta().version == version);
+            let held = inner
+                .objects
+                .get(key)
+                .and_then(CacheEntry::object)
+                .filter(|view| view.meta().resource_version == version);
             let live = held.map(|view| view.fingerprint());
-            inner.applied.note(key, rendered, version, live);
+            inner.applied.record(key, rendered, version, live);
         });
     }
 
@@ -132,102 +140,109 @@ impl<V: Projection> Store<V> {
         self.read(|inner| inner.objects.keys().cloned().collect())
     }
 
-    /// Whether one of its objects is such a one.
+    /// Whether the predicate holds for one of its objects.
     #[must_use]
-    pub fn any(&self, is_such: impl Fn(&V) -> bool) -> bool {
-        self.read(|inner| inner.objects.values().filter_map(Entry::object).any(is_such))
+    pub fn any(&self, predicate: impl Fn(&V) -> bool) -> bool {
+        self.read(|inner| inner.objects.values().filter_map(CacheEntry::object).any(predicate))
     }
 
-    /// How many objects it holds.
+    /// The number of its objects.
     #[must_use]
     pub fn len(&self) -> usize {
         self.read(|inner| inner.objects.len())
     }
 
-    /// Whether it holds none.
+    /// Whether it holds no objects.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Takes in an object that was added or changed.
-    pub fn apply(&self, mut entry: Entry<V>) {
+    /// Adds or replaces an object.
+    pub fn apply(&self, mut entry: CacheEntry<V>) {
         let meta = entry.meta().clone();
         let (before, now) = self.write(|inner| {
             let before = inner.remove(&meta.key);
             entry.carry_over(before.as_ref(), Instant::now());
             if let Some(view) = entry.object() {
-                inner.applied.came_back(&meta.key, meta.version, view.fingerprint());
+                inner.applied.confirm(&meta.key, meta.resource_version, view.fingerprint());
             }
-            let now = entry.kept().then_some(entry);
+            let now = entry.is_retained().then_some(entry);
             if let Some(entry) = &now {
                 inner.insert(meta.key.clone(), entry.clone());
             }
             (before, now)
         });
         let relevant = match (&now, &before) {
-            (Some(now), Some(before)) => !now.unchanged(before),
+            (Some(now), Some(before)) => !now.is_unchanged(before),
             (None, None) => false,
             _ => true,
         };
-        self.tell(&meta, meta.deleting, relevant, before.as_ref(), now.as_ref());
+        self.notify(&meta, meta.deleting, relevant, before.as_ref(), now.as_ref());
     }
 
-    /// Takes out an object that was deleted.
+    /// Removes a deleted object.
     pub fn delete(&self, key: &Key) {
         let removed = self.write(|inner| {
             inner.applied.forget(key);
             inner.remove(key)
         });
         if let Some(before) = removed {
-            self.tell(&before.meta().clone(), true, true, Some(&before), None);
+            self.notify(&before.meta().clone(), true, true, Some(&before), None);
         }
     }
 
-    /// Takes out what a relist of `namespace` (or of all) did not find.
+    /// Removes the objects that a new list of `namespace` (or of all namespaces) did not contain.
     pub fn retain(&self, namespace: Option<&str>, found: &HashSet<Key>) {
         let inside = |key: &Key| namespace.is_none_or(|namespace| namespace == &*key.namespace);
-        let gone: Vec<Key> = self
+        let deleted: Vec<Key> = self
             .read(|inner| inner.objects.keys().filter(|key| inside(key) && !found.contains(*key)).cloned().collect());
-        for key in gone {
+        for key in deleted {
             self.delete(&key);
         }
     }
 
-    fn tell(&self, meta: &Meta, deleted: bool, relevant: bool, before: Option<&Entry<V>>, now: Option<&Entry<V>>) {
-        let (old, new) = (before.and_then(Entry::owner), now.and_then(Entry::owner));
-        let change = Change {
+    fn notify(
+        &self,
+        meta: &Meta,
+        deleted: bool,
+        relevant: bool,
+        before: Option<&CacheEntry<V>>,
+        now: Option<&CacheEntry<V>>,
+    ) {
+        let (old, new) = (before.and_then(CacheEntry::owner), now.and_then(CacheEntry::owner));
+        let change = ObjectChange {
             key: &meta.key,
-            version: meta.version,
+            version: meta.resource_version,
             generation: meta.generation,
             deleted,
             relevant,
-            by_others: before.zip(now).is_some_and(|(before, now)| !now.only_own_fields_changed(before)),
+            has_foreign_changes: before.zip(now).is_some_and(|(before, now)| !now.only_own_fields_changed(before)),
             owners: [new, old.filter(|old| Some(*old) != new)],
         };
-        for route in &*self.routes.read().unwrap_or_else(PoisonError::into_inner) {
-            route(&change);
+        for handler in &*self.handlers.read().unwrap_or_else(PoisonError::into_inner) {
+            handler(&change);
         }
     }
 
-    fn read<T>(&self, with: impl FnOnce(&Inner<V>) -> T) -> T {
+    fn read<T>(&self, with: impl FnOnce(&StoreContent<V>) -> T) -> T {
         with(&self.inner.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn write<T>(&self, with: impl FnOnce(&mut Inner<V>) -> T) -> T {
+    fn write<T>(&self, with: impl FnOnce(&mut StoreContent<V>) -> T) -> T {
         with(&mut self.inner.write().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-impl<V: Projection> Inner<V> {
-    fn insert(&mut self, key: Key, entry: Entry<V>) {
+impl<V: Projection> StoreContent<V> {
+    fn insert(&mut self, key: Key, entry: CacheEntry<V>) {
         if let Some(owner) = entry.owner() {
             self.owned.entry((key.namespace.clone(), owner.clone())).or_default().push(key.clone());
         }
         self.objects.insert(key, entry);
     }
 
-    fn remove(&mut self, key: &Key) -> Option<Entry<V>> {
+    fn remove(&mut self, key: &Key) -> Option<CacheEntry<V>> {
         let entry = self.objects.remove(key)?;
         if let Some(owner) = entry.owner() {
             let index = (key.namespace.clone(), owner.clone());

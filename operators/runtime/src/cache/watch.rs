@@ -1,4 +1,4 @@
-//! One watch: lists, watches, and feeds a store, for ever.
+//! One watch: lists, watches, and feeds a store forever.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,28 +11,28 @@ use kube::{Api, Client};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use self::wire::Wire;
-use super::{Health, Projection, Store};
-use crate::cache::watch_health::{UnwatchedKind, Why, sentence, user_of};
+use self::watched_object::WatchedObject;
+use super::{KindHealth, Projection, Store};
+use crate::cache::watch_health::{UnwatchedKind, WatchFailure, message, user_of};
 use crate::client::{SentIntoOutage, is_watch};
 use crate::error::{innermost, is_caused_by};
 use crate::metrics;
 use crate::outage::Outages;
-use crate::plan::meta::{Key, Kind, MANAGED_BY, MANAGER};
+use crate::plan::meta::{Key, MANAGED_BY, MANAGER, ResourceKind};
 use crate::retry::Backoff;
 
 mod served;
-mod wire;
+mod watched_object;
 
-/// The server ends a watch after so long, and kube's watcher gives a silent one up 5 s later: so a half-open connection
-/// is noticed within 50 s even behind a proxy that keeps TCP alive. Resuming costs one request and no list, since the
-/// server sends a bookmark before it ends a watch.
+/// The API server ends a watch after this time, and kube's watcher gives up a silent one 5 s later: so a half-open connection is
+/// noticed within 50 s even behind a proxy that keeps TCP alive. Resuming costs one request and no list, since the API server
+/// sends a bookmark before it ends a watch.
 const WATCH_SECONDS: u32 = 45;
 
-/// A watch that ends sooner than this has been interrupted.
-const WHOLE: Duration = Duration::from_secs(WATCH_SECONDS as u64 - 5);
+/// A watch that ends sooner was interrupted.
+const UNINTERRUPTED_AFTER: Duration = Duration::from_secs(WATCH_SECONDS as u64 - 5);
 
-/// Objects a page of a list. A page is decoded whole, and is most of what a start costs in memory.
+/// Objects per page of a list. A page is decoded as a whole, and dominates the memory that a start takes.
 const PAGE: u32 = 100;
 
 /// Lists and watches `namespace`, or all, until `stop`.
@@ -44,21 +44,25 @@ pub(super) async fn run<V: Projection>(
     stop: CancellationToken,
 ) {
     while while_served(&store, client.clone(), namespace.clone(), &outages, &stop).await.is_err() {
-        // In this order: nothing of such a kind is to be taken for merely absent.
+        // In this order: no object of such a kind may be taken for absent only.
         if store.health().not_served(namespace.as_ref()) {
-            tracing::info!(kind = V::KIND.kind, "{} is not served, so none is made", V::KIND.api_version());
+            tracing::info!(
+                kind = V::KIND.kind,
+                "{} is not served: no children of this kind are created until it is",
+                V::KIND.api_version()
+            );
         }
         store.retain(namespace.as_deref(), &HashSet::new());
-        if stop.run_until_cancelled(served::appears::<V>(&client, store.health())).await.is_none() {
+        if stop.run_until_cancelled(served::until_served::<V>(&client, store.health())).await.is_none() {
             return;
         }
     }
 }
 
-/// That a kind which may be missing is so.
+/// The API server does not serve an optional kind.
 struct NotServed;
 
-/// The same, for as long as the kind is served.
+/// The same, as long as the kind is served.
 async fn while_served<V: Projection>(
     store: &Arc<Store<V>>,
     client: Client,
@@ -66,7 +70,7 @@ async fn while_served<V: Projection>(
     outages: &Outages,
     stop: &CancellationToken,
 ) -> Result<(), NotServed> {
-    let refuted = served::refuted::<V>(api(client.clone(), namespace.as_deref()), store.health().doubts());
+    let refuted = served::until_refuted::<V>(api(client.clone(), namespace.as_deref()), store.health().rechecks());
     let client = reporting(client, store.health().clone(), namespace.clone());
     let mut config = watcher::Config::default().timeout(WATCH_SECONDS).page_size(PAGE);
     if V::SELECTED {
@@ -74,7 +78,7 @@ async fn while_served<V: Projection>(
     }
     let stream = watcher::watcher(api::<V>(client, namespace.as_deref()), config);
     pin_mut!(stream, refuted);
-    let mut feed = Feed { store, namespace, listed: None, backoff: Backoff::watch() };
+    let mut feed = StoreFeeder { store, namespace, listed: None, backoff: Backoff::watch() };
     let mut over = outages.over();
     loop {
         let event = tokio::select! {
@@ -86,7 +90,7 @@ async fn while_served<V: Projection>(
             return Err(NotServed);
         }
         let Some(pause) = feed.take(event) else { continue };
-        // What failed had been sent into an outage that is over: the first try since is not delayed.
+        // The failed request was sent during an outage that has ended: the first attempt after it is not delayed.
         let since = std::mem::replace(&mut over, outages.over());
         let go_on = since < over || {
             let resumed = tokio::time::timeout(pause, outages.resumed());
@@ -99,16 +103,16 @@ async fn while_served<V: Projection>(
     }
 }
 
-fn api<V: Projection>(client: Client, namespace: Option<&str>) -> Api<Wire<V>> {
+fn api<V: Projection>(client: Client, namespace: Option<&str>) -> Api<WatchedObject<V>> {
     match namespace {
         Some(namespace) => Api::namespaced(client, namespace),
         None => Api::all(client),
     }
 }
 
-/// A client that reports each answer as a recovery: kube's watcher says when a watch fails, but not when it is back. And a
-/// watch that was interrupted: the next request follows it at once.
-fn reporting(client: Client, health: Arc<Health>, namespace: Option<Arc<str>>) -> Client {
+/// A client that reports each response as a recovery, since kube's watcher reports when a watch fails, but not when it resumes.
+/// It also reports an interrupted watch: the next request follows at once.
+fn reporting(client: Client, health: Arc<KindHealth>, namespace: Option<Arc<str>>) -> Client {
     let default_namespace = client.default_namespace().to_owned();
     let opened = Arc::new(Mutex::new(None::<Instant>));
     let service = tower::service_fn(move |request: http::Request<Body>| {
@@ -116,7 +120,7 @@ fn reporting(client: Client, health: Arc<Health>, namespace: Option<Arc<str>>) -
         async move {
             let is_watch = request.uri().query().is_some_and(is_watch);
             let last = opened.lock().unwrap_or_else(PoisonError::into_inner).take();
-            if last.is_some_and(|opened| opened.elapsed() < WHOLE) {
+            if last.is_some_and(|opened| opened.elapsed() < UNINTERRUPTED_AFTER) {
                 health.interrupted();
             }
             let response = client.send(request).await?;
@@ -132,17 +136,17 @@ fn reporting(client: Client, health: Arc<Health>, namespace: Option<Arc<str>>) -
     Client::new(service, default_namespace)
 }
 
-struct Feed<'a, V> {
+struct StoreFeeder<'a, V> {
     store: &'a Store<V>,
     namespace: Option<Arc<str>>,
-    /// What the list under way has found.
+    /// The keys in the list that is under way.
     listed: Option<HashSet<Key>>,
     backoff: Backoff,
 }
 
-impl<V: Projection> Feed<'_, V> {
-    /// Takes one event in; after a failure, says how long to pause.
-    fn take(&mut self, event: watcher::Result<Event<Wire<V>>>) -> Option<Duration> {
+impl<V: Projection> StoreFeeder<'_, V> {
+    /// Handles one event; after a failure, returns how long to pause.
+    fn take(&mut self, event: watcher::Result<Event<WatchedObject<V>>>) -> Option<Duration> {
         match event {
             Ok(Event::Init) => self.listed = Some(HashSet::new()),
             Ok(Event::InitApply(object)) => {
@@ -178,8 +182,8 @@ impl<V: Projection> Feed<'_, V> {
         self.store.health().synced(self.namespace.as_ref());
     }
 
-    /// What the next try will find is not told before it: a watch that fell out of the server's window, or was asked for in an
-    /// outage that is over.
+    /// Failures that the next attempt resolves are not reported: a watch whose version has expired, or that was requested in an
+    /// outage that has ended.
     fn failed(&mut self, error: &watcher::Error) -> Duration {
         metrics::watch_error(V::KIND.kind);
         if expired(error) || is_caused_by::<SentIntoOutage>(error) {
@@ -187,30 +191,32 @@ impl<V: Projection> Feed<'_, V> {
         }
         let why = why(error, V::KIND, self.namespace.as_deref());
         if self.store.health().failed(self.namespace.as_ref(), why.clone()) {
-            let unseen = UnwatchedKind { kind: V::KIND, namespace: self.namespace.clone(), why };
-            tracing::warn!(kind = V::KIND.kind, "{}", sentence(&[unseen]));
+            let unwatched = UnwatchedKind { kind: V::KIND, namespace: self.namespace.clone(), why };
+            tracing::warn!(kind = V::KIND.kind, "{}", message(&[unwatched]));
         }
         self.backoff.delay()
     }
 }
 
-/// Why a watch failed, and which right is missing if that is why.
-fn why(error: &watcher::Error, kind: Kind, namespace: Option<&str>) -> Why {
+/// Why a watch failed, and the missing permission if that is the reason.
+fn why(error: &watcher::Error, kind: ResourceKind, namespace: Option<&str>) -> WatchFailure {
     let refused = match error {
         watcher::Error::InitialListFailed(kube::Error::Api(refusal)) => Some(("list", refusal)),
         watcher::Error::WatchStartFailed(kube::Error::Api(refusal)) => Some(("watch", refusal)),
         _ => None,
     };
     match refused {
-        Some((verb, refusal)) if refusal.code == 403 => Why::Forbidden { verb, user: user_of(&refusal.message).into() },
+        Some((verb, refusal)) if refusal.code == 403 => {
+            WatchFailure::Forbidden { verb, user: user_of(&refusal.message).into() }
+        }
         _ => {
             let place = namespace.map_or_else(|| "all namespaces".to_owned(), |name| format!("namespace {name}"));
-            Why::Fault(format!("cannot watch {} in {place}: {}", kind.plural, innermost(error)))
+            WatchFailure::Fault(format!("cannot watch {} in {place}: {}", kind.plural, innermost(error)))
         }
     }
 }
 
-/// Whether the watch merely fell out of the server's window: a new list follows, and nothing is wrong.
+/// Whether only the version of the watch has expired: a new list follows, and nothing is wrong.
 fn expired(error: &watcher::Error) -> bool {
     matches!(error, watcher::Error::WatchError(status) if status.code == 410)
 }

@@ -1,81 +1,80 @@
-//! Pure: what the manager cannot see, in words: for conditions, `/readyz?verbose`, the log and the manager's own Pod.
+//! Pure: messages about failing watches, for conditions, `/readyz?verbose`, the log and the manager's Pod.
 
 use api::ReconcileReason;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::plan::meta::Kind;
+use crate::plan::meta::ResourceKind;
 
-/// Why a kind is not seen.
+/// Why a kind is not watched.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Why {
-    /// A right is missing.
+pub enum WatchFailure {
+    /// A permission is missing.
     Forbidden {
-        /// Which: list, or watch.
+        /// The missing verb: list or watch.
         verb: &'static str,
-        /// Whose, as the API server calls the manager; empty if it does not say.
+        /// The manager's user name, from the API server's message; empty if that does not contain it.
         user: Box<str>,
     },
-    /// Anything else, as a sentence.
+    /// Anything else, as a message.
     Fault(String),
 }
 
-/// A kind that is not seen in a namespace, or in all of them.
+/// A kind that is not watched in a namespace, or in all of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnwatchedKind {
     /// The kind.
-    pub kind: Kind,
+    pub kind: ResourceKind,
     /// The namespace; none for all.
     pub namespace: Option<Arc<str>>,
-    /// Why.
-    pub why: Why,
+    /// The reason.
+    pub why: WatchFailure,
 }
 
-/// Whether all is seen that is to be watched, as a condition says it.
+/// Whether all kinds are watched, as a condition reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WatchHealth {
-    /// Whether it is.
-    pub whole: bool,
-    /// In one CamelCase word.
+    /// Whether all kinds are watched, and all CRDs match.
+    pub complete: bool,
+    /// The reason of the condition.
     pub reason: ReconcileReason,
-    /// In words.
+    /// The message of the condition.
     pub message: String,
 }
 
 impl WatchHealth {
-    /// As it is, but for what is not seen, and CRDs with which something is wrong, in words.
+    /// The health with these kinds unwatched, and these messages about mismatched CRDs.
     #[must_use]
-    pub fn without(unseen: &[UnwatchedKind], crds: &[String]) -> Self {
-        let forbidden = |unseen: &UnwatchedKind| matches!(unseen.why, Why::Forbidden { .. });
-        let reason = match unseen {
+    pub fn of(unwatched: &[UnwatchedKind], crds: &[String]) -> Self {
+        let forbidden = |unwatched: &UnwatchedKind| matches!(unwatched.why, WatchFailure::Forbidden { .. });
+        let reason = match unwatched {
             [] if !crds.is_empty() => ReconcileReason::CRDMismatch,
             [] => {
                 return Self {
-                    whole: true,
+                    complete: true,
                     reason: ReconcileReason::Watching,
-                    message: "all that is to be watched is seen".to_owned(),
+                    message: "all watched kinds are synced".to_owned(),
                 };
             }
-            unseen if unseen.iter().any(forbidden) => ReconcileReason::MissingRight,
+            unwatched if unwatched.iter().any(forbidden) => ReconcileReason::MissingRight,
             _ => ReconcileReason::WatchFailing,
         };
-        let parts = [sentence(unseen)].into_iter().filter(|part| !part.is_empty()).chain(crds.iter().cloned());
-        Self { whole: false, reason, message: parts.collect::<Vec<_>>().join("; ") }
+        let parts = [message(unwatched)].into_iter().filter(|part| !part.is_empty()).chain(crds.iter().cloned());
+        Self { complete: false, reason, message: parts.collect::<Vec<_>>().join("; ") }
     }
 }
 
-/// Everything that is not seen, in an order that does not depend on the order in which it is given. Rights that are missing
-/// together are named together.
+/// A message about all unwatched kinds, independent of their order. Permissions that are missing together are named together.
 #[must_use]
-pub fn sentence(unseen: &[UnwatchedKind]) -> String {
+pub fn message(unwatched: &[UnwatchedKind]) -> String {
     let mut kinds: BTreeMap<(&str, &str, Option<&str>), BTreeSet<String>> = BTreeMap::new();
     let mut faults = BTreeSet::new();
-    for UnwatchedKind { kind, namespace, why } in unseen {
+    for UnwatchedKind { kind, namespace, why } in unwatched {
         match why {
-            Why::Forbidden { verb, user } => {
+            WatchFailure::Forbidden { verb, user } => {
                 kinds.entry((&**user, *verb, namespace.as_deref())).or_default().insert(resource(kind));
             }
-            Why::Fault(words) => drop(faults.insert(words.clone())),
+            WatchFailure::Fault(message) => drop(faults.insert(message.clone())),
         }
     }
     let mut places: BTreeMap<(&str, &str, Vec<String>), Vec<&str>> = BTreeMap::new();
@@ -87,7 +86,7 @@ pub fn sentence(unseen: &[UnwatchedKind]) -> String {
     missing.chain(faults).collect::<Vec<_>>().join("; ")
 }
 
-/// What is missing, and what to do.
+/// The missing permission, and how to grant it.
 fn missing(verb: &str, kinds: &str, namespaces: &[&str], user: &str) -> String {
     let who = who(user);
     let role = "multi-operator-manager (config/rbac/manager_role.yaml)";
@@ -101,7 +100,7 @@ fn missing(verb: &str, kinds: &str, namespaces: &[&str], user: &str) -> String {
     }
 }
 
-/// The manager, as who binds Roles calls it.
+/// The manager, as a subject of a RoleBinding.
 fn who(user: &str) -> String {
     let account = user.strip_prefix("system:serviceaccount:").and_then(|account| account.split_once(':'));
     match (user, account) {
@@ -111,20 +110,20 @@ fn who(user: &str) -> String {
     }
 }
 
-/// A kind as RBAC's own messages call it.
-fn resource(kind: &Kind) -> String {
+/// A kind as messages of RBAC name it.
+fn resource(kind: &ResourceKind) -> String {
     if kind.group.is_empty() { kind.plural.to_owned() } else { format!("{}.{}", kind.plural, kind.group) }
 }
 
-fn and<S: AsRef<str>>(words: &[S]) -> String {
-    let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
-    match words.split_last() {
+fn and<S: AsRef<str>>(message: &[S]) -> String {
+    let message: Vec<&str> = message.iter().map(AsRef::as_ref).collect();
+    match message.split_last() {
         Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
-        _ => words.concat(),
+        _ => message.concat(),
     }
 }
 
-/// Whose request it was, by the API server's words: `myapps.example.com is forbidden: User "system:..." cannot list ...`.
+/// The user in a message of the API server: `myapps.example.com is forbidden: User "system:..." cannot list ...`.
 #[must_use]
 pub fn user_of(refusal: &str) -> &str {
     let named = refusal.split_once("User \"").and_then(|(_, rest)| rest.split_once('"'));
@@ -135,26 +134,26 @@ pub fn user_of(refusal: &str) -> &str {
 mod tests {
     use super::*;
 
-    const APPS: Kind = Kind { group: "example.com", version: "v1", kind: "MyApp", plural: "myapps" };
-    const PODS: Kind = Kind { group: "", version: "v1", kind: "Pod", plural: "pods" };
+    const APPS: ResourceKind = ResourceKind { group: "example.com", version: "v1", kind: "MyApp", plural: "myapps" };
+    const PODS: ResourceKind = ResourceKind { group: "", version: "v1", kind: "Pod", plural: "pods" };
     const USER: &str = "system:serviceaccount:ops:manager";
 
-    fn forbidden(kind: Kind, namespace: Option<&str>) -> UnwatchedKind {
-        let why = Why::Forbidden { verb: "list", user: USER.into() };
+    fn forbidden(kind: ResourceKind, namespace: Option<&str>) -> UnwatchedKind {
+        let why = WatchFailure::Forbidden { verb: "list", user: USER.into() };
         UnwatchedKind { kind, namespace: namespace.map(Arc::from), why }
     }
 
     #[test]
-    fn a_missing_right_is_named_with_what_to_do() {
+    fn a_missing_permission_is_named_with_the_fix() {
         let refusal =
             "myapps.example.com is forbidden: User \"system:serviceaccount:ops:manager\" cannot list resource";
         assert_eq!((user_of(refusal), user_of("no")), (USER, ""));
         assert_eq!(
-            sentence(&[forbidden(APPS, Some("team-b"))]),
+            message(&[forbidden(APPS, Some("team-b"))]),
             "list myapps.example.com in namespace team-b is forbidden: bind the Role multi-operator-manager \
              (config/rbac/manager_role.yaml) there to the service account manager of namespace ops"
         );
-        let everywhere = sentence(&[forbidden(PODS, None)]);
+        let everywhere = message(&[forbidden(PODS, None)]);
         assert!(
             everywhere.starts_with("list pods in all namespaces is forbidden: bind the ClusterRole"),
             "{everywhere}"
@@ -162,29 +161,33 @@ mod tests {
     }
 
     #[test]
-    fn rights_that_are_missing_together_are_named_together_in_any_order() {
-        let mut unseen = vec![
+    fn permissions_that_are_missing_together_are_named_together() {
+        let mut unwatched = vec![
             forbidden(PODS, Some("team-c")),
             forbidden(APPS, Some("team-b")),
             forbidden(PODS, Some("team-b")),
             forbidden(APPS, Some("team-c")),
-            UnwatchedKind { kind: APPS, namespace: Some("team-a".into()), why: Why::Fault("it is away".to_owned()) },
+            UnwatchedKind {
+                kind: APPS,
+                namespace: Some("team-a".into()),
+                why: WatchFailure::Fault("it is away".to_owned()),
+            },
         ];
-        let told = sentence(&unseen);
+        let reported = message(&unwatched);
         assert!(
-            told.starts_with("list myapps.example.com and pods in namespaces team-b and team-c is forbidden: "),
-            "{told}"
+            reported.starts_with("list myapps.example.com and pods in namespaces team-b and team-c is forbidden: "),
+            "{reported}"
         );
-        assert!(told.ends_with("; it is away"), "{told}");
-        unseen.reverse();
-        assert_eq!(sentence(&unseen), told);
+        assert!(reported.ends_with("; it is away"), "{reported}");
+        unwatched.reverse();
+        assert_eq!(message(&unwatched), reported);
     }
 
     #[test]
-    fn a_condition_tells_a_missing_right_from_other_faults() {
-        let fault = UnwatchedKind { kind: APPS, namespace: None, why: Why::Fault("it is away".to_owned()) };
-        let of = |unseen: &[UnwatchedKind]| {
-            (WatchHealth::without(unseen, &[]).whole, WatchHealth::without(unseen, &[]).reason)
+    fn a_missing_permission_has_a_reason_of_its_own() {
+        let fault = UnwatchedKind { kind: APPS, namespace: None, why: WatchFailure::Fault("it is away".to_owned()) };
+        let of = |unwatched: &[UnwatchedKind]| {
+            (WatchHealth::of(unwatched, &[]).complete, WatchHealth::of(unwatched, &[]).reason)
         };
         assert_eq!(of(&[]), (true, ReconcileReason::Watching));
         assert_eq!(of(std::slice::from_ref(&fault)), (false, ReconcileReason::WatchFailing));
@@ -192,14 +195,14 @@ mod tests {
     }
 
     #[test]
-    fn a_condition_tells_of_a_crd_too() {
-        let (crds, fault) = (["the CRD lacks".to_owned()], Why::Fault("it is away".to_owned()));
-        let lacking = WatchHealth::without(&[], &crds);
+    fn mismatched_crds_are_reported_too() {
+        let (crds, fault) = (["the CRD lacks".to_owned()], WatchFailure::Fault("it is away".to_owned()));
+        let lacking = WatchHealth::of(&[], &crds);
         assert_eq!(
-            (lacking.whole, lacking.reason, &*lacking.message),
+            (lacking.complete, lacking.reason, &*lacking.message),
             (false, ReconcileReason::CRDMismatch, "the CRD lacks")
         );
-        let both = WatchHealth::without(&[UnwatchedKind { kind: APPS, namespace: None, why: fault }], &crds);
+        let both = WatchHealth::of(&[UnwatchedKind { kind: APPS, namespace: None, why: fault }], &crds);
         assert_eq!((both.reason, &*both.message), (ReconcileReason::WatchFailing, "it is away; the CRD lacks"));
     }
 }

@@ -1,5 +1,5 @@
-//! The pool of connections, which an outage empties: those that were idle when it began may be lost without a word, and each request
-//! that is sent through one would wait for its deadline.
+//! The pool of connections. An outage empties it: idle connections may have been lost without notice, and each request over such
+//! a connection would wait for its deadline.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
@@ -15,35 +15,35 @@ use tower::Service;
 
 use crate::outage::Outages;
 
-/// A burst keeps its connections for this long, an idle process holds its watches' only.
-const POOL_IDLE: Duration = Duration::from_secs(30);
+/// Connections of a burst stay open for this time; an idle process holds only those of its watches.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 const POOL_SIZE: usize = 16;
-/// Bounds what one connection buffers of a large answer; the library's default is 400 KiB a connection.
+/// Limits the buffer of a connection for a large response; the default of the library is 400 KiB per connection.
 const READ_BUFFER: usize = 64 * 1024;
 
-/// A client whose idle connections are all of the time since the last outage began.
+/// A client whose idle connections were all opened after the last outage began.
 #[derive(Clone)]
-pub(super) struct Pool<C> {
+pub(super) struct ConnectionPool<C> {
     builder: Builder,
     connector: C,
     outages: Outages,
-    /// With how many outages had begun when it was made.
+    /// The client, with the number of outages that had begun when it was created.
     current: Arc<Mutex<(u64, Client<C, Body>)>>,
 }
 
-impl<C: Connect + Clone> Pool<C> {
+impl<C: Connect + Clone> ConnectionPool<C> {
     pub(super) fn new(connector: C, outages: Outages) -> Self {
         let mut builder = Client::builder(TokioExecutor::new());
         builder
             .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(POOL_IDLE)
+            .pool_idle_timeout(IDLE_TIMEOUT)
             .pool_max_idle_per_host(POOL_SIZE)
             .http1_max_buf_size(READ_BUFFER);
         let current = (outages.begun(), builder.build(connector.clone()));
         Self { builder, connector, outages, current: Arc::new(Mutex::new(current)) }
     }
 
-    /// Requests under way keep the connections that they have.
+    /// The present client. Requests under way keep their connections.
     fn current(&self) -> Client<C, Body> {
         let begun = self.outages.begun();
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
@@ -54,7 +54,7 @@ impl<C: Connect + Clone> Pool<C> {
     }
 }
 
-impl<C: Connect + Clone + Send + Sync + 'static> Service<Request<Body>> for Pool<C> {
+impl<C: Connect + Clone + Send + Sync + 'static> Service<Request<Body>> for ConnectionPool<C> {
     type Response = Response<Incoming>;
     type Error = Error;
     type Future = ResponseFuture;
@@ -100,10 +100,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_idle_when_an_outage_began_is_not_used_again() {
+    async fn a_connection_that_was_idle_when_an_outage_began_is_not_used_again() {
         let (address, connections) = server().await.unwrap();
         let outages = Outages::default();
-        let mut pool = Pool::new(HttpConnector::new(), outages.clone());
+        let mut pool = ConnectionPool::new(HttpConnector::new(), outages.clone());
         let mut connections_after_a_request = async || {
             let answer = pool.call(Request::get(&address).body(Body::empty()).unwrap()).await.unwrap();
             answer.into_body().collect().await.unwrap();
@@ -112,11 +112,11 @@ mod tests {
             connections.load(Ordering::Relaxed)
         };
         assert_eq!(connections_after_a_request().await, 1);
-        assert_eq!(connections_after_a_request().await, 1, "it is used again");
+        assert_eq!(connections_after_a_request().await, 1, "it is reused");
         outages.seen(false);
         assert_eq!(connections_after_a_request().await, 2);
         outages.seen(true);
-        assert_eq!(connections_after_a_request().await, 2, "one that was made since is");
+        assert_eq!(connections_after_a_request().await, 2, "one that was opened since is");
         outages.missed();
         assert_eq!(connections_after_a_request().await, 3);
     }

@@ -1,7 +1,7 @@
-//! Pure: whether the CRD that the API server serves has what the manager needs.
+//! Pure: compares the CRD that the API server serves with what the manager needs.
 //!
-//! Another CRD of the same name may have been applied over ours, or the manager may be newer than the CRD. What is served is
-//! read from OpenAPI, which every authenticated user may; CRDs themselves would take a right on the whole cluster.
+//! A user may have applied another CRD of the same name, or the manager may be newer than the CRD. The served schema is read from
+//! OpenAPI, which every authenticated user may read; reading CRDs would take a cluster-wide permission.
 //! (kubernetes: apiextensions-apiserver/pkg/controller/openapi/builder)
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,18 +11,18 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use crate::plan::meta::Kind;
+use crate::plan::meta::ResourceKind;
 
-mod cut;
-mod lack;
+mod mismatch;
+mod pruned;
 
-pub use cut::{cut, cuts, hold};
-pub use lack::{Lack, Step};
+pub use mismatch::{CrdMismatch, PathStep};
+pub use pruned::{can_prune, pruned_fields, retain_known_fields};
 
-/// How many fields a sentence names.
+/// How many missing fields a message names.
 const NAMED: usize = 5;
 
-/// What the API server publishes of the kinds of one group and version.
+/// The OpenAPI document of the kinds of one group and version.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Document {
@@ -36,7 +36,7 @@ struct Components {
     schemas: BTreeMap<String, Schema>,
 }
 
-/// Which fields there are.
+/// The fields of an object.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Schema {
@@ -48,10 +48,10 @@ struct Schema {
     #[serde(rename = "x-kubernetes-preserve-unknown-fields")]
     keeps_unknown: bool,
     #[serde(rename = "x-kubernetes-group-version-kind")]
-    kinds: Vec<Named>,
+    kinds: Vec<GroupVersionKind>,
 }
 
-/// Values whose names are not given.
+/// The schema of fields without a declared name.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum Additional {
@@ -60,140 +60,156 @@ enum Additional {
 }
 
 #[derive(Debug, Deserialize)]
-struct Named {
+struct GroupVersionKind {
     group: String,
     version: String,
     kind: String,
 }
 
-impl Named {
-    fn is(&self, kind: &Kind) -> bool {
+impl GroupVersionKind {
+    fn is(&self, kind: &ResourceKind) -> bool {
         (&*self.group, &*self.version, &*self.kind) == (kind.group, kind.version, kind.kind)
     }
 }
 
-/// What a manager needs of one kind's CRD, as `api::FIELDS` has it.
+/// What a manager needs of the CRD of one kind, from `api::FIELDS`.
 #[derive(Debug, Deserialize)]
 pub struct Needed {
     schema: Schema,
 }
 
 impl Needed {
-    /// That of `kind` among the lines of `fields`; none for a kind that is no custom resource of ours.
+    /// The entry of `kind` in the lines of `fields`; `None` for a kind that is no custom resource of ours.
     #[must_use]
-    pub fn of(kind: &Kind, fields: &str) -> Option<Self> {
-        let is_it = |line: &&str| serde_json::from_str::<Named>(line).is_ok_and(|named| named.is(kind));
+    pub fn of(kind: &ResourceKind, fields: &str) -> Option<Self> {
+        let is_it = |line: &&str| serde_json::from_str::<GroupVersionKind>(line).is_ok_and(|named| named.is(kind));
         fields.lines().find(is_it).and_then(|line| serde_json::from_str(line).ok())
     }
 }
 
-/// What is known of a kind's CRD.
+/// The state of a kind's CRD.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Crd {
-    /// Nothing: it has not been looked at, or the kind has none.
+pub enum CrdState {
+    /// It has not been checked, or the kind has no CRD.
     #[default]
     Unknown,
-    /// It has what is needed.
-    Fits,
-    /// It lacks this.
-    Lacks(Arc<[Lack]>),
+    /// It has everything that is needed.
+    Matches,
+    /// It has these mismatches.
+    Mismatched(Arc<[CrdMismatch]>),
 }
 
-impl Crd {
-    /// What is lacking, if anything is known to be.
+impl CrdState {
+    /// The known mismatches, if there are any.
     #[must_use]
-    pub fn lacking(&self) -> Option<&Arc<[Lack]>> {
+    pub fn mismatches(&self) -> Option<&Arc<[CrdMismatch]>> {
         match self {
-            Self::Lacks(lacks) => Some(lacks),
-            Self::Unknown | Self::Fits => None,
+            Self::Mismatched(mismatches) => Some(mismatches),
+            Self::Unknown | Self::Matches => None,
         }
     }
 }
 
-/// What a CRD lacks, judged by what the API server publishes of its group and version, if it publishes anything.
+/// The mismatches of a CRD, by the OpenAPI document of its group and version, if there is one.
 #[must_use]
-pub fn lacks(published: Option<&Document>, kind: &Kind, needed: &Needed) -> Vec<Lack> {
-    let Kind { group, version, plural, .. } = kind;
+pub fn mismatches(published: Option<&Document>, kind: &ResourceKind, needed: &Needed) -> Vec<CrdMismatch> {
+    let ResourceKind { group, version, plural, .. } = kind;
     let of_cluster = format!("/apis/{group}/{version}/{plural}");
     let of_namespace = format!("/apis/{group}/{version}/namespaces/{{namespace}}/{plural}");
     let serves = |path: &str| published.is_some_and(|document| document.paths.contains_key(path));
     if !serves(&of_cluster) {
-        return vec![Lack::Version(version)];
+        return vec![CrdMismatch::Version(version)];
     }
-    let mut lacks = Vec::new();
+    let mut mismatches = Vec::new();
     if !serves(&of_namespace) {
-        lacks.push(Lack::Namespaces);
+        mismatches.push(CrdMismatch::NotNamespaced);
     } else if !serves(&format!("{of_namespace}/{{name}}/status")) {
-        lacks.push(Lack::Status);
+        mismatches.push(CrdMismatch::Status);
     }
     let mut schemas = published.into_iter().flat_map(|document| document.components.schemas.values());
     if let Some(served) = schemas.find(|schema| schema.kinds.iter().any(|named| named.is(kind))) {
-        compare(&needed.schema, served, &mut Vec::new(), &mut lacks);
+        compare(&needed.schema, served, &mut Vec::new(), &mut mismatches);
     }
-    lacks
+    mismatches
 }
 
-fn compare(needed: &Schema, served: &Schema, path: &mut Vec<Step>, lacks: &mut Vec<Lack>) {
+fn compare(needed: &Schema, served: &Schema, path: &mut Vec<PathStep>, mismatches: &mut Vec<CrdMismatch>) {
     if let (Value::String(needed), Value::String(served)) = (&needed.type_, &served.type_)
         && needed != served
     {
-        lacks.push(Lack::Type { field: path.clone(), needed: (&**needed).into(), served: (&**served).into() });
+        mismatches.push(CrdMismatch::Type {
+            field: path.clone(),
+            needed: (&**needed).into(),
+            served: (&**served).into(),
+        });
         return;
     }
     for (name, below) in &needed.properties {
-        let found = served.properties.get(name).map(Found::As).unwrap_or_else(|| served.unnamed());
-        step(Step::Field((&**name).into()), below, found, path, lacks);
+        let found = served.properties.get(name).map(SchemaMatch::Schema).unwrap_or_else(|| served.unnamed());
+        step(PathStep::Field((&**name).into()), below, found, path, mismatches);
     }
     if let Some(below) = &needed.items {
-        step(Step::Items, below, served.items.as_deref().map_or_else(|| served.unnamed(), Found::As), path, lacks);
+        step(
+            PathStep::Items,
+            below,
+            served.items.as_deref().map_or_else(|| served.unnamed(), SchemaMatch::Schema),
+            path,
+            mismatches,
+        );
     }
     match &needed.additional_properties {
-        Some(Additional::Of(below)) => step(Step::Values, below, served.unnamed(), path, lacks),
-        Some(Additional::Any(true)) => step(Step::Values, &Schema::default(), served.unnamed(), path, lacks),
-        None if needed.keeps_unknown => step(Step::Values, &Schema::default(), served.unnamed(), path, lacks),
+        Some(Additional::Of(below)) => step(PathStep::Values, below, served.unnamed(), path, mismatches),
+        Some(Additional::Any(true)) => step(PathStep::Values, &Schema::default(), served.unnamed(), path, mismatches),
+        None if needed.keeps_unknown => step(PathStep::Values, &Schema::default(), served.unnamed(), path, mismatches),
         Some(Additional::Any(false)) | None => {}
     }
 }
 
-/// What becomes of a field.
-enum Found<'a> {
-    As(&'a Schema),
-    AsItIs,
-    Not,
+/// How the served schema treats a field.
+enum SchemaMatch<'a> {
+    Schema(&'a Schema),
+    Any,
+    Missing,
 }
 
 impl Schema {
-    /// What becomes of a field that is not named.
-    fn unnamed(&self) -> Found<'_> {
+    /// How it treats a field without a declared name.
+    fn unnamed(&self) -> SchemaMatch<'_> {
         match &self.additional_properties {
-            Some(Additional::Of(schema)) => Found::As(schema),
-            Some(Additional::Any(true)) => Found::AsItIs,
-            _ if self.keeps_unknown => Found::AsItIs,
-            _ => Found::Not,
+            Some(Additional::Of(schema)) => SchemaMatch::Schema(schema),
+            Some(Additional::Any(true)) => SchemaMatch::Any,
+            _ if self.keeps_unknown => SchemaMatch::Any,
+            _ => SchemaMatch::Missing,
         }
     }
 }
 
-fn step(step: Step, needed: &Schema, found: Found<'_>, path: &mut Vec<Step>, lacks: &mut Vec<Lack>) {
+fn step(
+    step: PathStep,
+    needed: &Schema,
+    found: SchemaMatch<'_>,
+    path: &mut Vec<PathStep>,
+    mismatches: &mut Vec<CrdMismatch>,
+) {
     path.push(step);
     match found {
-        Found::As(served) => compare(needed, served, path, lacks),
-        Found::AsItIs => {}
-        Found::Not => lacks.push(Lack::Field(path.clone())),
+        SchemaMatch::Schema(served) => compare(needed, served, path, mismatches),
+        SchemaMatch::Any => {}
+        SchemaMatch::Missing => mismatches.push(CrdMismatch::Field(path.clone())),
     }
     path.pop();
 }
 
-/// What is wrong, and what to do.
+/// A message with the mismatches, and what to do.
 #[must_use]
-pub fn sentence(kind: &Kind, lacks: &[Lack]) -> String {
-    let fields: BTreeSet<String> = lacks.iter().filter_map(Lack::field).collect();
+pub fn message(kind: &ResourceKind, mismatches: &[CrdMismatch]) -> String {
+    let fields: BTreeSet<String> = mismatches.iter().filter_map(CrdMismatch::field).collect();
     let more = fields.len().saturating_sub(NAMED);
     let mut named = fields.into_iter().take(NAMED).collect::<Vec<_>>().join(", ");
     if more > 0 {
         named = format!("{named} and {more} more");
     }
-    let mut parts: Vec<String> = lacks.iter().filter_map(Lack::clause).collect();
+    let mut parts: Vec<String> = mismatches.iter().filter_map(CrdMismatch::clause).collect();
     if !named.is_empty() {
         parts.push(format!("it has no {named}"));
     }

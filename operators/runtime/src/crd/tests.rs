@@ -9,19 +9,20 @@ use tokio::time::timeout;
 
 use super::*;
 use crate::cache::Store;
-use crate::plan::meta::Kind;
+use crate::plan::meta::ResourceKind;
 use crate::projections::{Custom, CustomKind};
 
 #[derive(Debug)]
 struct Sample;
 
 impl CustomKind for Sample {
-    const KIND: Kind = Kind { group: "example.com", version: "v1alpha1", kind: "Sample", plural: "samples" };
+    const KIND: ResourceKind =
+        ResourceKind { group: "example.com", version: "v1alpha1", kind: "Sample", plural: "samples" };
     type Spec = Value;
     type Status = SampleStatus;
 }
 
-/// An API server that publishes something else at times, and how often it was asked.
+/// An API server whose OpenAPI document changes, and the number of requests.
 #[derive(Clone, Default)]
 struct Server(Arc<Mutex<(Value, usize)>>);
 
@@ -67,13 +68,13 @@ impl Server {
         Client::new(service, "default")
     }
 
-    /// Looks after the CRD of Samples for ever.
-    fn looks_after(&self) -> Arc<Health> {
+    /// Checks the CRD of Samples forever.
+    fn checks(&self) -> Arc<KindHealth> {
         let health = Store::<Custom<Sample>>::new(1).health().clone();
         health.synced(None);
-        // Kinds that are no custom resources are left alone.
+        // Kinds that are no custom resources are ignored.
         let child = Store::<crate::projections::ConfigMap>::new(1).health().clone();
-        tokio::spawn(look_after(self.client(), vec![child, health.clone()], api::FIELDS));
+        tokio::spawn(run_checks(self.client(), vec![child, health.clone()], api::FIELDS));
         health
     }
 }
@@ -85,31 +86,31 @@ async fn seconds(count: u64) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_manager_that_is_well_asks_once() {
+async fn a_matching_crd_is_checked_once() {
     let server = Server::default();
     server.ours();
-    let health = server.looks_after();
+    let health = server.checks();
     seconds(3600).await;
-    assert_eq!((server.asked(), health.crd()), (1, Crd::Fits));
+    assert_eq!((server.asked(), health.crd()), (1, CrdState::Matches));
 }
 
 #[tokio::test(start_paused = true)]
-async fn another_crd_is_noticed_when_watches_end_and_so_is_the_right_one() {
+async fn another_crd_is_noticed_when_watches_end_and_so_is_the_matching_one() {
     let server = Server::default();
     server.ours();
-    let health = server.looks_after();
+    let health = server.checks();
     seconds(20).await;
     server.minimal();
     health.interrupted();
     seconds(5).await;
-    let trouble = health.crd_trouble().unwrap_or_default();
+    let message = health.crd_mismatch_message().unwrap_or_default();
     assert!(
-        trouble.contains("it has no subresource status") && trouble.contains("it has no .status; apply"),
-        "{trouble}"
+        message.contains("it has no subresource status") && message.contains("it has no .status; apply"),
+        "{message}"
     );
     let restored = tokio::spawn({
         let health = health.clone();
-        async move { health.crd_restored().await }
+        async move { health.crd_matches_again().await }
     });
     seconds(600).await;
     assert!(server.asked() <= 13 && !restored.is_finished(), "{} times in ten minutes", server.asked());
@@ -118,36 +119,36 @@ async fn another_crd_is_noticed_when_watches_end_and_so_is_the_right_one() {
     timeout(Duration::from_secs(65), restored).await.unwrap().unwrap();
     let asked = server.asked();
     seconds(3600).await;
-    assert_eq!((server.asked(), health.crd()), (asked, Crd::Fits));
+    assert_eq!((server.asked(), health.crd()), (asked, CrdState::Matches));
 }
 
 #[tokio::test(start_paused = true)]
-async fn statuses_that_cannot_be_written_are_looked_into_once_a_minute() {
+async fn statuses_that_cannot_be_written_cause_a_check_per_minute() {
     let server = Server::default();
     server.ours();
-    let health = server.looks_after();
+    let health = server.checks();
     for _ in 0..600 {
         seconds(1).await;
-        health.refused();
+        health.status_rejected();
     }
     assert!((9..=11).contains(&server.asked()), "{} times in ten minutes", server.asked());
     server.minimal();
     seconds(65).await;
-    assert!(health.crd_trouble().is_some());
+    assert!(health.crd_mismatch_message().is_some());
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_not_published_is_missing_only_if_it_is_not_served_either() {
+async fn an_unpublished_crd_is_missing_only_if_it_is_not_served_either() {
     let server = Server::default();
-    let health = server.looks_after();
+    let health = server.checks();
     seconds(5).await;
-    assert_eq!(health.crd(), Crd::Unknown, "it can be watched");
-    health.failed(None, crate::cache::watch_health::Why::Fault("404 page not found".to_owned()));
+    assert_eq!(health.crd(), CrdState::Unknown, "the kind can be watched");
+    health.failed(None, crate::cache::watch_health::WatchFailure::Fault("404 page not found".to_owned()));
     seconds(120).await;
-    let trouble = health.crd_trouble().unwrap_or_default();
-    assert!(trouble.contains("it does not serve v1alpha1, or is not there"), "{trouble}");
+    let message = health.crd_mismatch_message().unwrap_or_default();
+    assert!(message.contains("it does not serve v1alpha1, or does not exist"), "{message}");
     server.ours();
     health.synced(None);
     seconds(65).await;
-    assert_eq!(health.crd(), Crd::Fits);
+    assert_eq!(health.crd(), CrdState::Matches);
 }

@@ -1,9 +1,9 @@
-//! How failures are classed, and what is said of them.
+//! Classes and messages of failures.
 
 use super::*;
 
 #[test]
-fn what_is_no_such_child_waits_for_an_edit() {
+fn a_child_that_does_not_match_its_schema_waits_for_an_edit() {
     for (what, undeclared) in [
         (".spec.metrics[0].oops: field not declared in schema", true),
         (".spec.metrics[0].resource.target.averageUtilization: expected numeric (int or float), got string", false),
@@ -25,10 +25,10 @@ fn refused(message: &str) -> Error {
 }
 
 #[test]
-fn what_is_too_large_waits_for_another_spec_whatever_the_code() {
+fn an_object_that_is_too_large_waits_for_an_edit_whatever_the_code() {
     for (code, message) in [
         (413, "Request entity too large: limit is 3145728"),
-        (413, "the proxy's own words"),
+        (413, "the message of a proxy"),
         (400, "Request entity too large: limit is 3145728"),
         (500, "etcdserver: request is too large"),
         (
@@ -39,23 +39,23 @@ fn what_is_too_large_waits_for_another_spec_whatever_the_code() {
         let status = kube::core::Status::failure(message, "Unknown").with_code(code);
         let error = Error::from(kube::Error::Api(status.boxed())).about("Deployment", "web", 1_700_001);
         assert_eq!((error.class(), &*error.reason(), error.stalled()), ("Invalid", "TooLarge", true), "{message}");
-        let told = error.to_string();
-        assert!(told.starts_with("Deployment web (1661 KiB): ") && told.ends_with(message), "{told}");
-        assert!(told.contains("ask for less"), "{told}");
+        let reported = error.to_string();
+        assert!(reported.starts_with("Deployment web (1661 KiB): ") && reported.ends_with(message), "{reported}");
+        assert!(reported.contains("reduce the spec"), "{reported}");
     }
     let status = kube::core::Status::failure("etcdserver: leader changed", "Unknown").with_code(500);
     assert_eq!(Error::from(kube::Error::Api(status.boxed())).class(), "Transient");
 }
 
 #[test]
-fn an_answer_that_cannot_be_read_takes_a_person() {
+fn an_unreadable_response_needs_attention() {
     let error = serde_json::from_str::<u8>("{}").map_err(kube::Error::SerdeError).unwrap_err();
     let error = Error::from(error);
     assert!(error.reason() == ReconcileReason::Unreadable && error.stalled(), "{error}");
 }
 
 #[test]
-fn an_owner_of_a_new_crd_is_waited_for_and_no_missing_right() {
+fn an_owner_of_a_new_crd_is_waited_for_and_no_missing_permission() {
     let error = refused(
         "configmaps \"a\" is forbidden: cannot set blockOwnerDeletion in this case because cannot find RESTMapping for \
          APIVersion example.com/v1alpha1 Kind Sample: no matches for kind \"Sample\" in version \"example.com/v1alpha1\"",
@@ -65,7 +65,7 @@ fn an_owner_of_a_new_crd_is_waited_for_and_no_missing_right() {
 }
 
 #[test]
-fn an_owner_whose_finalizers_may_not_be_set_is_a_missing_right() {
+fn an_owner_whose_finalizers_may_not_be_set_is_a_missing_permission() {
     let error = refused(
         "configmaps \"a\" is forbidden: cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't \
          set finalizers on: , <nil>",

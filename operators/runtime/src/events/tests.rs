@@ -1,4 +1,4 @@
-//! What becomes of Events, by what an API server in memory answers.
+//! Events, against an API server in memory.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -9,9 +9,9 @@ use kube::client::Body;
 
 use super::*;
 
-const KIND: Kind = Kind { group: "example.com", version: "v1", kind: "MyApp", plural: "myapps" };
+const KIND: ResourceKind = ResourceKind { group: "example.com", version: "v1", kind: "MyApp", plural: "myapps" };
 
-/// An API server that holds Events, by name, and how often it was asked.
+/// An API server with Events by name, and the number of requests.
 #[derive(Clone, Default)]
 struct Server(Arc<Mutex<(BTreeMap<String, Value>, usize)>>, Arc<Mutex<Vec<u16>>>);
 
@@ -49,15 +49,15 @@ impl Server {
         })
     }
 
-    /// Publishes the same at these seconds, by one manager.
-    async fn said_at(&self, seconds: impl IntoIterator<Item = i64>) {
+    /// Publishes equal Events at these seconds, from one manager.
+    async fn publish_at_seconds(&self, seconds: impl IntoIterator<Item = i64>) {
         let (publisher, send) = channel(self.client(), "pod");
         let one = publisher("my-app");
         drop(publisher);
         for second in seconds {
             let same =
                 EventDraft { warning: true, reason: api::ReconcileReason::Rejected.into(), message: "no".to_owned() };
-            // Edits of the object are no news of what is said.
+            // An edit of the object does not make another Event.
             let meta = json!({ "namespace": "n", "name": "a", "uid": "u", "generation": second });
             let now = Timestamp::from_second(second).unwrap();
             one.publish_at(&KIND, &serde_json::from_value(meta).unwrap(), same, now);
@@ -72,9 +72,9 @@ impl Server {
 }
 
 #[tokio::test]
-async fn what_is_said_ten_times_within_minutes_is_one_event() {
+async fn ten_occurrences_within_minutes_are_one_event() {
     let server = Server::default();
-    server.said_at((0..10).map(|time| time * 40)).await;
+    server.publish_at_seconds((0..10).map(|time| time * 40)).await;
     let events = server.events();
     assert_eq!((events.len(), server.0.lock().unwrap().1), (1, 10), "{events:?}");
     assert_eq!((&events[0]["note"], &events[0]["type"]), (&json!("no"), &json!("Warning")));
@@ -83,32 +83,32 @@ async fn what_is_said_ten_times_within_minutes_is_one_event() {
 }
 
 #[tokio::test]
-async fn what_is_said_later_is_another_event() {
+async fn a_later_occurrence_is_another_event() {
     let server = Server::default();
-    server.said_at([0, 359, 720]).await;
+    server.publish_at_seconds([0, 359, 720]).await;
     let mut counts: Vec<_> = server.events().iter().map(|event| event["series"]["count"].as_i64()).collect();
     counts.sort_unstable();
     assert_eq!(counts, [None, Some(2)]);
 }
 
 #[tokio::test]
-async fn an_event_whose_answer_is_lost_is_sent_again_and_is_one() {
+async fn an_event_whose_response_is_lost_is_sent_again_and_is_one() {
     let server = Server::default();
     *server.1.lock().unwrap() = vec![504, 500, 429];
-    server.said_at([0]).await;
+    server.publish_at_seconds([0]).await;
     assert_eq!((server.events().len(), server.0.lock().unwrap().1), (1, 4));
-    server.said_at([1]).await;
+    server.publish_at_seconds([1]).await;
     *server.1.lock().unwrap() = vec![403];
     let asked = server.0.lock().unwrap().1;
-    server.said_at([2]).await;
-    assert_eq!(server.0.lock().unwrap().1, asked + 1, "what the API server refuses is not asked for again");
+    server.publish_at_seconds([2]).await;
+    assert_eq!(server.0.lock().unwrap().1, asked + 1, "a rejected Event is not sent again");
     *server.1.lock().unwrap() = vec![503; 100];
-    server.said_at([3]).await;
-    assert_eq!(server.0.lock().unwrap().1, asked + 1 + TRIES, "nor is anything for ever");
+    server.publish_at_seconds([3]).await;
+    assert_eq!(server.0.lock().unwrap().1, asked + 1 + MAX_ATTEMPTS, "nor is any Event forever");
 }
 
 #[tokio::test]
-async fn a_slow_answer_does_not_hold_up_all_others() {
+async fn a_slow_response_does_not_delay_all_others() {
     let (asked, mut answered) = mpsc::unbounded_channel();
     let service = tower::service_fn(move |_: Request<Body>| {
         asked.send(()).unwrap();
@@ -121,32 +121,32 @@ async fn a_slow_answer_does_not_hold_up_all_others() {
         let one = EventDraft { warning: false, reason: api::Reason::reported("Running"), message: number.to_string() };
         publisher("my-app").publish_at(&KIND, &meta, one, Timestamp::UNIX_EPOCH);
     }
-    for _ in 0..LANES {
+    for _ in 0..SENDERS {
         answered.recv().await.unwrap();
     }
     sending.abort();
 }
 
 #[tokio::test]
-async fn an_event_that_is_gone_is_made_again() {
-    let (server, mut series) = (Server::default(), Series::default());
-    let say = async |series: &mut Series, second: i64| {
+async fn a_deleted_event_is_recreated() {
+    let (server, mut series) = (Server::default(), EventSeries::default());
+    let publish_again = async |series: &mut EventSeries, second: i64| {
         let (name, now) = (format!("a.{second}"), Timestamp::from_second(second).unwrap());
         let event = json!({ "metadata": { "name": name } });
         let waiting = Waiting { key: Key::new("n", "a"), what: 1, now, name, event };
         publish(&server.client(), series, waiting).await.unwrap();
     };
-    say(&mut series, 1).await;
+    publish_again(&mut series, 1).await;
     server.0.lock().unwrap().0.clear();
-    say(&mut series, 2).await;
-    say(&mut series, 3).await;
+    publish_again(&mut series, 2).await;
+    publish_again(&mut series, 3).await;
     let again = json!({ "metadata": { "name": "a.2" }, "series": { "count": 2,
         "lastObservedTime": "1970-01-01T00:00:03.000000Z" } });
     assert_eq!(server.events(), [again]);
 }
 
 #[test]
-fn an_event_about_an_object_of_the_longest_name_has_a_name() {
+fn an_event_about_an_object_with_the_longest_name_has_a_valid_name() {
     assert_eq!(name("web", 1), "web.0000000000000001");
     assert_eq!(name(&"a".repeat(LONGEST_NAME), 1).len(), LONGEST_NAME);
 }

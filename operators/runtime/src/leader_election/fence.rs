@@ -1,38 +1,38 @@
-//! What keeps a process that led from writing: a process that stood still for a while wakes in the middle of its passes,
-//! and those must learn before their next write what the elector has yet to find out.
+//! Keeps a former leader from writing: a process that was suspended resumes in the middle of its reconciles, and these must not
+//! write after the deadline, even before the elector has noticed that it has passed.
 
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-/// Until when this process may write. Asked before each write, so that only a write already on its way can be late.
+/// Until when this process may write. Checked before each write, so that only a write that was already sent can be late.
 #[derive(Clone, Debug)]
-pub struct Fence(watch::Sender<Until>);
+pub struct Fence(watch::Sender<FenceState>);
 
 #[derive(Clone, Copy, Debug)]
-enum Until {
+enum FenceState {
     /// There is no election.
-    Ever,
-    /// The renew deadline.
-    Then(Instant),
-    /// Does not lead.
-    Over,
+    Always,
+    /// This process leads until the renew deadline.
+    Until(Instant),
+    /// This process does not lead.
+    Closed,
 }
 
-impl Until {
+impl FenceState {
     fn is_open(self) -> bool {
         match self {
-            Self::Ever => true,
-            Self::Then(deadline) => Instant::now() < deadline,
-            Self::Over => false,
+            Self::Always => true,
+            Self::Until(deadline) => Instant::now() < deadline,
+            Self::Closed => false,
         }
     }
 }
 
 impl Fence {
-    /// For a process that leads without asking.
+    /// A fence for a process without leader election.
     #[must_use]
     pub fn open() -> Self {
-        Self(watch::Sender::new(Until::Ever))
+        Self(watch::Sender::new(FenceState::Always))
     }
 
     /// Whether this process may write now.
@@ -43,7 +43,7 @@ impl Fence {
 
     /// Waits until this process may write.
     pub async fn opened(&self) {
-        // The sender is here, so this does not end early.
+        // `self` holds the sender, so this does not end early.
         drop(self.0.subscribe().wait_for(|until| until.is_open()).await);
     }
 
@@ -54,7 +54,7 @@ impl Fence {
             let now = *until.borrow_and_update();
             match now {
                 _ if !now.is_open() => return,
-                Until::Then(deadline) => {
+                FenceState::Until(deadline) => {
                     tokio::select! { () = sleep_until(deadline) => {}, _ = until.changed() => {} }
                 }
                 _ => drop(until.changed().await),
@@ -62,15 +62,15 @@ impl Fence {
         }
     }
 
-    pub(super) fn shut() -> Self {
-        Self(watch::Sender::new(Until::Over))
+    pub(super) fn new_closed() -> Self {
+        Self(watch::Sender::new(FenceState::Closed))
     }
 
     pub(super) fn keep_until(&self, deadline: Instant) {
-        self.0.send_replace(Until::Then(deadline));
+        self.0.send_replace(FenceState::Until(deadline));
     }
 
     pub(super) fn close(&self) {
-        self.0.send_replace(Until::Over);
+        self.0.send_replace(FenceState::Closed);
     }
 }

@@ -1,10 +1,10 @@
-//! What a Lease and a candidate for it are called.
+//! The names of a Lease and of its candidates.
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::str::FromStr;
 
-/// Where a Lease is. Displays and parses as `namespace/name`.
+/// The namespace and the name of a Lease. Displays and parses as `namespace/name`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LeaseName {
     /// Its namespace.
@@ -19,7 +19,7 @@ impl fmt::Display for LeaseName {
     }
 }
 
-/// Not the name of a Lease.
+/// The text is not the name of a Lease.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} does not name a Lease: it takes NAMESPACE/NAME")]
 pub struct InvalidLeaseName(String);
@@ -37,7 +37,7 @@ impl FromStr for LeaseName {
     }
 }
 
-/// An identity for a candidate: the pod's name, else the host's, and a random part, since names come back after restarts.
+/// The identity of a candidate: the name of its pod or host, and a random part, since a restarted process has the same name.
 #[must_use]
 pub fn identity(pod_name: Option<&str>) -> String {
     let host = || std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned();

@@ -1,16 +1,16 @@
-//! When a candidate tries again.
+//! When a candidate retries.
 
 use std::time::Duration;
 
 use super::name::random;
 use crate::leader_election::decision::RETRY_PERIOD;
 
-/// The retry period, up to a fifth longer, so that candidates do not march in step.
+/// The retry period, extended by up to a fifth at random, so that candidates do not retry simultaneously.
 pub(super) fn retry_period() -> Duration {
     RETRY_PERIOD.mul_f64(1.0 + 0.2 * fraction())
 }
 
-/// At random, from 0 to 1.
+/// A random number from 0 to 1.
 pub(super) fn fraction() -> f64 {
     random() as f64 / u64::MAX as f64
 }

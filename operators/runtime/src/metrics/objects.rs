@@ -1,5 +1,4 @@
-//! What is measured of single objects: told as long as the object is there, and no longer. (The recorder of the process
-//! keeps for ever what it has once been told of.)
+//! Metrics of single objects, which exist as long as the object. (The recorder of the process never forgets a series.)
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -8,55 +7,55 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::plan::meta::Key;
 
-/// A family of series.
+/// A metric family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Family {
+pub struct MetricFamily {
     /// Its name.
     pub name: &'static str,
-    /// What it means.
+    /// Its help.
     pub help: &'static str,
-    /// Whether it only grows.
+    /// Whether it is a counter, not a gauge.
     pub counter: bool,
 }
 
-/// Of which object, and which part of it.
+/// The labels of one series.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Series {
+struct SeriesKey {
     controller: &'static str,
     key: Key,
     /// One more label, if the family has one.
     label: Option<(&'static str, Cow<'static, str>)>,
 }
 
-static ALL: Mutex<BTreeMap<Family, BTreeMap<Series, f64>>> = Mutex::new(BTreeMap::new());
+static ALL: Mutex<BTreeMap<MetricFamily, BTreeMap<SeriesKey, f64>>> = Mutex::new(BTreeMap::new());
 
-/// The series of one object of a controller.
+/// The metrics of one object of a controller.
 #[derive(Clone, Copy, Debug)]
-pub struct Of<'a> {
+pub struct ObjectMetrics<'a> {
     /// The controller's name.
     pub controller: &'static str,
     /// The object.
     pub key: &'a Key,
 }
 
-impl Of<'_> {
+impl ObjectMetrics<'_> {
     /// Sets a value, with one more label if the family has one.
-    pub fn set(&self, family: Family, label: Option<(&'static str, &'static str)>, value: f64) {
+    pub fn set(&self, family: MetricFamily, label: Option<(&'static str, &'static str)>, value: f64) {
         let label = label.map(|(name, value)| (name, Cow::Borrowed(value)));
         *lock().entry(family).or_default().entry(self.series(label)).or_default() = value;
     }
 
-    /// Sets the one value of a family whose label's text changes: with any other text it is told no more.
-    pub fn set_only(&self, family: Family, (label, text): (&'static str, &str), value: f64) {
-        let wanted = self.series(Some((label, Cow::Owned(text.to_owned()))));
+    /// Sets the only series of a family whose label value changes, and removes those with another value.
+    pub fn set_only(&self, family: MetricFamily, (label, text): (&'static str, &str), value: f64) {
+        let selected = self.series(Some((label, Cow::Owned(text.to_owned()))));
         let mut all = lock();
         let series = all.entry(family).or_default();
-        series.retain(|of, _| of.controller != wanted.controller || of.key != wanted.key || *of == wanted);
-        *series.entry(wanted).or_default() = value;
+        series.retain(|of, _| of.controller != selected.controller || of.key != selected.key || *of == selected);
+        *series.entry(selected).or_default() = value;
     }
 
-    /// Sets the values of a family of which each has one of these texts as its label: those of other texts are told no more.
-    pub fn set_each(&self, family: Family, label: &'static str, texts: &[&'static str], value: f64) {
+    /// Sets one series of a family for each of these label values, and removes those with another value.
+    pub fn set_each(&self, family: MetricFamily, label: &'static str, texts: &[&'static str], value: f64) {
         let mut all = lock();
         let series = all.entry(family).or_default();
         series.retain(|of, _| of.controller != self.controller || of.key != *self.key);
@@ -65,30 +64,30 @@ impl Of<'_> {
         }
     }
 
-    /// Tells a value no more.
-    pub fn unset(&self, family: Family) {
+    /// Removes the series of a family.
+    pub fn unset(&self, family: MetricFamily) {
         lock().entry(family).or_default().retain(|of, _| of.controller != self.controller || of.key != *self.key);
     }
 
     /// Adds to a value.
-    pub fn add(&self, family: Family, more: f64) {
+    pub fn add(&self, family: MetricFamily, more: f64) {
         *lock().entry(family).or_default().entry(self.series(None)).or_default() += more;
     }
 
-    fn series(&self, label: Option<(&'static str, Cow<'static, str>)>) -> Series {
-        Series { controller: self.controller, key: self.key.clone(), label }
+    fn series(&self, label: Option<(&'static str, Cow<'static, str>)>) -> SeriesKey {
+        SeriesKey { controller: self.controller, key: self.key.clone(), label }
     }
 }
 
-/// Forgets an object that is gone.
+/// Removes all series of a deleted object.
 pub fn forget(controller: &str, key: &Key) {
     for series in lock().values_mut() {
         series.retain(|of, _| of.controller != controller || of.key != *key);
     }
 }
 
-/// Writes all of them, in the text format of Prometheus. Names of objects need no escaping; of a label's text, what would
-/// end it is left out.
+/// Appends all series in the text format of Prometheus. Names of objects need no escaping; from label values, characters that
+/// would need escaping are removed.
 pub fn append(text: &mut String) {
     for (family, all) in &*lock() {
         if all.is_empty() {
@@ -96,7 +95,7 @@ pub fn append(text: &mut String) {
         }
         let kind = if family.counter { "counter" } else { "gauge" };
         let _ = writeln!(text, "# HELP {} {}\n# TYPE {} {kind}", family.name, family.help, family.name);
-        for (Series { key, label, .. }, value) in all {
+        for (SeriesKey { key, label, .. }, value) in all {
             let label = label.as_ref().map_or_else(String::new, |(name, value)| {
                 format!(",{name}=\"{}\"", value.replace(['"', '\\', '\n'], ""))
             });
@@ -106,7 +105,7 @@ pub fn append(text: &mut String) {
     }
 }
 
-fn lock() -> MutexGuard<'static, BTreeMap<Family, BTreeMap<Series, f64>>> {
+fn lock() -> MutexGuard<'static, BTreeMap<MetricFamily, BTreeMap<SeriesKey, f64>>> {
     ALL.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -114,14 +113,14 @@ fn lock() -> MutexGuard<'static, BTreeMap<Family, BTreeMap<Series, f64>>> {
 mod tests {
     use super::*;
 
-    const SIZE: Family = Family { name: "thing_size", help: "How large it is", counter: false };
-    const PARTS: Family = Family { name: "thing_parts_total", help: "Parts so far", counter: true };
+    const SIZE: MetricFamily = MetricFamily { name: "thing_size", help: "How large it is", counter: false };
+    const PARTS: MetricFamily = MetricFamily { name: "thing_parts_total", help: "Parts so far", counter: true };
 
     #[test]
-    fn what_is_gone_is_not_told() {
+    fn a_deleted_object_has_no_series() {
         let (one, other) = (Key::new("n", "one"), Key::new("n", "other"));
         for key in [&one, &other] {
-            let of = Of { controller: "thing", key };
+            let of = ObjectMetrics { controller: "thing", key };
             of.set(SIZE, Some(("part", "head")), 2.5);
             of.add(PARTS, 1.0);
             of.add(PARTS, 1.0);
@@ -129,31 +128,31 @@ mod tests {
         forget("thing", &one);
         let mut text = String::new();
         append(&mut text);
-        // Other tests of this process record series of their own.
+        // Other tests of this process record their own series.
         let text: String = text.lines().filter(|line| line.contains("thing_")).flat_map(|line| [line, "\n"]).collect();
         let expected = "# HELP thing_parts_total Parts so far\n# TYPE thing_parts_total counter\n\
             thing_parts_total{namespace=\"n\",name=\"other\"} 2\n\
             # HELP thing_size How large it is\n# TYPE thing_size gauge\n\
             thing_size{namespace=\"n\",name=\"other\",part=\"head\"} 2.5\n";
         assert_eq!(text, expected);
-        of_a_text_that_changes_the_last_is_told(&one, &other);
+        only_the_last_label_value_is_kept(&one, &other);
     }
 
-    fn of_a_text_that_changes_the_last_is_told(one: &Key, other: &Key) {
-        const RELEASE: Family = Family { name: "release_info", help: "Which one", counter: false };
-        let of = Of { controller: "release", key: one };
+    fn only_the_last_label_value_is_kept(one: &Key, other: &Key) {
+        const RELEASE: MetricFamily = MetricFamily { name: "release_info", help: "Which one", counter: false };
+        let of = ObjectMetrics { controller: "release", key: one };
         of.set_only(RELEASE, ("version", "1"), 1.0);
-        Of { controller: "release", key: other }.set_only(RELEASE, ("version", "1"), 1.0);
+        ObjectMetrics { controller: "release", key: other }.set_only(RELEASE, ("version", "1"), 1.0);
         of.set_only(RELEASE, ("version", "2\"}"), 1.0);
-        let told = |family| lock()[&family].keys().map(|of| of.label.clone().unwrap().1).collect::<Vec<_>>();
-        assert_eq!(told(RELEASE), ["2\"}", "1"]);
+        let reported = |family| lock()[&family].keys().map(|of| of.label.clone().unwrap().1).collect::<Vec<_>>();
+        assert_eq!(reported(RELEASE), ["2\"}", "1"]);
         let mut text = String::new();
         append(&mut text);
         assert!(text.contains("release_info{namespace=\"n\",name=\"one\",version=\"2}\"} 1\n"), "{text}");
         of.unset(RELEASE);
-        assert_eq!(told(RELEASE), ["1"]);
+        assert_eq!(reported(RELEASE), ["1"]);
         of.set_each(RELEASE, "version", &["3", "4"], 1.0);
         of.set_each(RELEASE, "version", &["4"], 1.0);
-        assert_eq!(told(RELEASE), ["4", "1"]);
+        assert_eq!(reported(RELEASE), ["4", "1"]);
     }
 }

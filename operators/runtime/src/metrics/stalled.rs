@@ -1,27 +1,27 @@
-//! Which objects are Stalled and need attention, whatever their kind.
+//! The metric of objects of all kinds that are Stalled and need attention.
 
 use api::{Contract, condition_type};
 
-use super::objects::{Family, Of};
+use super::objects::{MetricFamily, ObjectMetrics};
 use crate::plan::meta::Key;
 
-const STALLED: Family = Family {
+const STALLED: MetricFamily = MetricFamily {
     name: "multi_operator_stalled",
     help: "1 while the condition Stalled of an object is True, so that it needs attention; absent otherwise",
     counter: false,
 };
 
-/// Tells whether an object of that controller does.
-pub fn tell(controller: &'static str, key: &Key, contract: &Contract) {
+/// Records whether an object of that controller is Stalled.
+pub fn record(controller: &'static str, key: &Key, contract: &Contract) {
     match contract.is_true(condition_type::STALLED) {
-        true => Of { controller, key }.set(STALLED, Some(("controller", controller)), 1.0),
+        true => ObjectMetrics { controller, key }.set(STALLED, Some(("controller", controller)), 1.0),
         false => forget(controller, key),
     }
 }
 
-/// Tells of an object no more.
+/// Removes the series of an object.
 pub fn forget(controller: &'static str, key: &Key) {
-    Of { controller, key }.unset(STALLED);
+    ObjectMetrics { controller, key }.unset(STALLED);
 }
 
 #[cfg(test)]
@@ -33,12 +33,12 @@ mod tests {
     use crate::status::conditions::Summary;
 
     #[test]
-    fn what_is_stalled_is_told_and_nothing_else() {
+    fn only_stalled_objects_have_a_series() {
         let contract = |summary: Summary| Contract {
             conditions: summary.conditions(api::Reason::reported("Reason"), "why", Timestamp::UNIX_EPOCH),
             ..Contract::default()
         };
-        let told = || {
+        let reported = || {
             let mut text = String::new();
             objects::append(&mut text);
             text.lines()
@@ -47,16 +47,16 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         let (one, other) = (Key::new("n", "one"), Key::new("n", "other"));
-        tell("a", &one, &contract(Summary::Stalled));
-        tell("b", &one, &contract(Summary::Stalled));
-        tell("a", &other, &contract(Summary::Reconciling));
+        record("a", &one, &contract(Summary::Stalled));
+        record("b", &one, &contract(Summary::Stalled));
+        record("a", &other, &contract(Summary::Reconciling));
         let line = |controller| {
             format!("multi_operator_stalled{{namespace=\"n\",name=\"one\",controller=\"{controller}\"}} 1")
         };
-        assert_eq!(told(), [line("a"), line("b")]);
-        tell("a", &one, &contract(Summary::Ready));
-        assert_eq!(told(), [line("b")]);
+        assert_eq!(reported(), [line("a"), line("b")]);
+        record("a", &one, &contract(Summary::Ready));
+        assert_eq!(reported(), [line("b")]);
         objects::forget("b", &one);
-        assert_eq!(told(), Vec::<String>::new());
+        assert_eq!(reported(), Vec::<String>::new());
     }
 }

@@ -1,10 +1,10 @@
-//! Pure: what takes an object along that is being deleted.
+//! Pure: why an object is deleted together with others.
 
 /// What is being deleted together with the object, so that no objects can be created for its cleanup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Termination {
-    /// Its namespace is being deleted, and with it all that is in there.
+    /// Its namespace is being deleted, with all objects in it.
     Namespace,
-    /// Its CRD is being deleted, and with it all objects of that kind; objects of others stay, but for those that they own.
+    /// Its CRD is being deleted, with all objects of the kind and those that they own.
     Crd,
 }

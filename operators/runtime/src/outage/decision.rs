@@ -1,37 +1,37 @@
-//! Pure: whether the API server is away.
+//! Pure: whether there is an outage of the API server.
 //!
-//! That one request fails proves nothing: its connection may have broken, or a webhook or an aggregated API be away. So a
-//! request that gets no answer only raises a suspicion, upon which one probe asks for all.
+//! One failed request does not show that: its connection may be broken, or a webhook or an aggregated API unavailable. So a
+//! request without a response only raises a suspicion, which triggers a probe.
 
 use std::time::{Duration, Instant};
 
-/// How long no further probe is sent after one that was answered: what fails again and again, and is no outage, costs little.
-const TRUSTED: Duration = Duration::from_secs(10);
+/// How long no further probe is sent after a successful one: repeated failures without an outage cost little.
+const ANSWER_TTL: Duration = Duration::from_secs(10);
 
-/// How long after an outage watches may take to begin again.
-pub(crate) const RESUMED: Duration = Duration::from_secs(5);
+/// How long watches may take to begin again after an outage.
+pub(crate) const RESUME_TIME: Duration = Duration::from_secs(5);
 
-/// What is known of the API server.
+/// Whether the API server can be reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reachability {
-    /// Since when it is away, if it is.
+    /// Since when there is an outage, if there is one.
     pub away_since: Option<Instant>,
-    /// When a probe was last answered.
+    /// When a probe last succeeded.
     answered: Option<Instant>,
-    /// How many outages are over.
+    /// The number of outages that have ended.
     pub ended: u64,
     /// When the last one ended.
     last: Option<Instant>,
 }
 
 impl Reachability {
-    /// Whether a request without an answer is reason to probe.
+    /// Whether a request without a response triggers a probe.
     #[must_use]
     pub fn is_suspicious(&self, now: Instant) -> bool {
-        self.away_since.is_none() && self.answered.is_none_or(|answered| now.duration_since(answered) >= TRUSTED)
+        self.away_since.is_none() && self.answered.is_none_or(|answered| now.duration_since(answered) >= ANSWER_TTL)
     }
 
-    /// What is known after a probe.
+    /// The state after a probe.
     #[must_use]
     pub fn probed(self, answered: bool, now: Instant) -> Self {
         match (answered, self.away_since) {
@@ -41,14 +41,14 @@ impl Reachability {
         }
     }
 
-    /// How many outages have begun.
+    /// The number of outages that have begun.
     #[must_use]
     pub fn begun(&self) -> u64 {
         self.ended + u64::from(self.away_since.is_some())
     }
 
-    /// What is known once connections turn out to have been lost in an outage that no probe has seen. One that is under way is
-    /// over when a probe says so.
+    /// The state after connections were lost in an outage that no probe has detected. A probe decides when a present outage has
+    /// ended.
     #[must_use]
     pub fn missed(self, now: Instant) -> Self {
         match self.away_since {
@@ -57,22 +57,22 @@ impl Reachability {
         }
     }
 
-    /// Whether the API server is away or has just come back, so that a watch which has yet to begin again proves nothing. Another
-    /// request may be answered before the probe is, such as the one that renews the Lease and lets passes begin.
+    /// Whether there is an outage, or one has just ended, so that a failing watch has no meaning. Another request may succeed
+    /// before the probe, such as the renewal of the Lease that lets reconciles begin.
     #[must_use]
     pub fn is_resuming(&self, now: Instant) -> bool {
-        self.away_since.is_some() || self.last.is_some_and(|last| now.duration_since(last) < RESUMED)
+        self.away_since.is_some() || self.last.is_some_and(|last| now.duration_since(last) < RESUME_TIME)
     }
 }
 
-/// Whether an answer with that code is one of the API server's, rather than of what stands before it; a server that starts or
-/// has no etcd is away as well.
+/// Whether a response with that code is one of the API server, not of a proxy. A server that starts or has no etcd counts as an
+/// outage.
 #[must_use]
 pub fn is_answer(code: u16) -> bool {
     code < 500
 }
 
-/// Whether such an answer to any request raises a suspicion: a proxy's or load balancer's, that reaches no server.
+/// Whether a response with that code raises a suspicion: that of a proxy or load balancer without a server.
 #[must_use]
 pub fn is_suspect(code: u16) -> bool {
     (502..=504).contains(&code)
@@ -92,16 +92,19 @@ mod tests {
         assert_eq!((back.away_since, back.ended), (None, 1));
         let resuming = |after: u32| back.is_resuming(start + (9 + after) * second);
         assert!(!Reachability::default().is_resuming(start) && resuming(4) && !resuming(5));
-        assert!(away.is_resuming(start + 9 * second), "something else may be answered before the probe is");
+        assert!(away.is_resuming(start + 9 * second), "another request may succeed before the probe");
         let missed = back.missed(start + 30 * second);
         assert_eq!((missed.away_since, missed.ended), (None, 2));
-        assert_eq!([Reachability::default(), away, back, missed].map(|sight| sight.begun()), [0, 1, 1, 2]);
+        assert_eq!(
+            [Reachability::default(), away, back, missed].map(|reachability| reachability.begun()),
+            [0, 1, 1, 2]
+        );
         assert!(missed.is_resuming(start + 34 * second) && !missed.is_resuming(start + 35 * second));
-        assert_eq!(away.missed(start + 30 * second), away, "a probe tells when that one is over");
+        assert_eq!(away.missed(start + 30 * second), away, "a probe decides when that one has ended");
     }
 
     #[test]
-    fn what_fails_while_the_server_answers_is_no_outage_and_costs_a_probe_now_and_then() {
+    fn failures_without_an_outage_cost_an_occasional_probe() {
         let (start, second) = (Instant::now(), Duration::from_secs(1));
         assert!(Reachability::default().is_suspicious(start));
         let fine = Reachability::default().probed(true, start);
@@ -110,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_the_servers_own() {
+    fn responses_of_proxies_do_not_count() {
         assert!([200, 401, 403, 404, 429].into_iter().all(is_answer));
         assert!([500, 502, 503, 504].into_iter().all(|code| !is_answer(code)));
         assert!(is_suspect(503) && !is_suspect(500) && !is_suspect(429));

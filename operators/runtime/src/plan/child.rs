@@ -1,4 +1,4 @@
-//! Pure: a child as a plan sees it.
+//! Pure: the state of a child in a plan.
 
 use api::ReconcileReason;
 use std::ops::Deref;
@@ -7,33 +7,33 @@ use std::sync::Arc;
 use super::meta::Meta;
 use crate::apply::drift::Fingerprint;
 
-/// What the cache says of a child with a given name.
+/// The state of a child with a given name, from the cache.
 #[derive(Debug)]
 pub enum ChildState<V> {
-    /// Nothing that is this owner's. Something else may bear the name: a creation is refused then, and of kinds that are not
-    /// created a live look precedes the first apply.
+    /// The owner has no such child. Another object may have the name: then a creation is rejected, and for kinds without
+    /// creation, a live read precedes the first apply.
     Absent,
-    /// The owner's.
+    /// The child exists, and the owner controls it.
     Owned(OwnedChild<V>),
-    /// The owner's, and being deleted: waited for.
+    /// The owner controls it, and it is being deleted: the operator waits.
     Terminating,
-    /// It does not decode; says why.
+    /// It does not decode, for this reason.
     Undecodable(String),
 }
 
-/// What the cache says of a child of a kind that may not be served.
+/// The state of a child of an optional kind, from the cache.
 #[derive(Debug)]
 pub enum Served<V> {
     /// The kind is not served.
     Not,
-    /// It is not known, or nothing is seen of it: says why.
+    /// It is not known, for this reason.
     Unknown(String),
-    /// It is served, and this is the child.
+    /// The kind is served, with this state of the child.
     Child(ChildState<V>),
 }
 
 impl<V> Served<V> {
-    /// The child, if there can be one.
+    /// The state of the child, if the kind is served.
     #[must_use]
     pub fn seen(&self) -> Option<&ChildState<V>> {
         match self {
@@ -43,12 +43,13 @@ impl<V> Served<V> {
     }
 }
 
-/// A child that is there to stay.
+/// A child that the owner controls, and that is not being deleted.
 #[derive(Debug)]
 pub struct OwnedChild<V> {
-    /// What the cache holds of it.
+    /// Its projection.
     pub view: Arc<V>,
-    /// What was rendered last, if the child still is as the API server made it of that; else what of it is ours now.
+    /// The fingerprint that was rendered last, if the child is still as the API server stored it; otherwise that of its owned
+    /// part.
     pub fingerprint: Fingerprint,
 }
 
@@ -61,7 +62,7 @@ impl<V> Deref for OwnedChild<V> {
 }
 
 impl<V> ChildState<V> {
-    /// The child, if it is the owner's and stays.
+    /// The child, if the owner controls it and it is not being deleted.
     #[must_use]
     pub fn owned(&self) -> Option<&OwnedChild<V>> {
         match self {
@@ -70,9 +71,9 @@ impl<V> ChildState<V> {
         }
     }
 
-    /// Why the child, called `what`, cannot be judged now: a condition's reason, and a sentence.
+    /// Why the child, named `what` in the message, blocks decisions now: the reason and the message of a condition.
     #[must_use]
-    pub fn obstacle(&self, what: &str) -> Option<(ReconcileReason, String)> {
+    pub fn blocking_reason(&self, what: &str) -> Option<(ReconcileReason, String)> {
         match self {
             Self::Terminating => {
                 Some((ReconcileReason::WaitingForDeletion, format!("waiting for the {what} to be deleted")))
@@ -84,7 +85,7 @@ impl<V> ChildState<V> {
         }
     }
 
-    /// Judges a child by its metadata.
+    /// The state of a child, by its metadata.
     #[must_use]
     pub fn judge(live: OwnedChild<V>, meta: &Meta, owner: &Meta) -> Self {
         match (meta.controlled_by(&owner.uid), meta.deleting) {

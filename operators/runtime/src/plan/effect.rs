@@ -1,4 +1,4 @@
-//! Pure: what a plan may ask for.
+//! Pure: the effects of a plan.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -6,20 +6,20 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::meta::{Key, Kind, Meta};
+use super::meta::{Key, Meta, ResourceKind};
 use crate::apply::drift::repair::{Restore, restoring};
-use crate::apply::drift::{Additions, Fingerprint, Made, are_defaults_known};
+use crate::apply::drift::{Additions, CreatedFingerprint, Fingerprint, are_defaults_known};
 
-/// One step of a plan. Each may fail, and each may be repeated.
+/// One effect. Each may fail, and each may be repeated.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect<X = Infallible> {
-    /// Make a child exist as rendered.
+    /// Creates a child, or changes it to be as rendered.
     Apply(Apply),
-    /// Make a child that is never applied again: pods, claims, Jobs.
+    /// Creates a child that is never applied again: a pod, PVC or Job.
     Create(Create),
-    /// Delete a child.
+    /// Deletes a child.
     Delete(Delete),
-    /// An act upon the live system behind the object: the operator performs it.
+    /// An act on the live system behind the object, performed by the operator.
     Act(X),
 }
 
@@ -27,37 +27,35 @@ pub enum Effect<X = Infallible> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Apply {
     /// The child's kind.
-    pub kind: Kind,
+    pub kind: ResourceKind,
     /// The child's namespace and name.
     pub key: Key,
-    /// The child as it should be: all that we want to own of it, and nothing else.
+    /// The desired child: all fields that we want to own, and nothing else.
     pub body: Value,
-    /// The uid of the child that the cache holds and that is ours. Without it the child is created, or a live look precedes
-    /// the first apply.
+    /// The uid of our child in the cache. Without it, the child is created, or a live read precedes the first apply.
     pub seen: Option<Box<str>>,
-    /// Whether a child that the cache does not hold is made by a plain creation, which costs the API server about half of
-    /// what an apply costs it. (docs/decisions/040-made-by-a-creation.md)
+    /// Whether a child that the cache does not hold is created with a POST, which costs the API server about half of an apply.
+    /// (docs/decisions/040-made-by-a-creation.md)
     pub creates: bool,
-    /// Applies as `<this>/<field manager>`, to keep fields from vanishing that the controller stops sending.
-    pub hand_over: Option<&'static str>,
-    /// Whether others have added what this would leave and what is to go: the child is then patched instead.
+    /// Applies as `<this>/<field manager>`: so fields that the controller no longer sends are not removed.
+    pub manager_prefix: Option<&'static str>,
+    /// Whether others have added fields that must be removed and that an apply would leave: the child is patched instead.
     pub repairs: bool,
-    /// Whether fields of ours are owned by a creation or a patch, not by apply.
+    /// Whether we own fields through a creation or a patch, not through an apply.
     pub unapplied: bool,
-    /// Whether these are gathered first, so that this takes away those that it does not send.
-    pub gathers: bool,
-    /// The child as it is, whole, where others have changed what a creation or a patch of ours has made and nothing else is to be
-    /// done.
+    /// Whether their ownership is migrated first, so that the apply removes those that it does not send.
+    pub migrates_ownership: bool,
+    /// The complete child, if others have changed what a creation or a patch of ours has set, and nothing else differs.
     pub live: Option<Arc<str>>,
 }
 
 impl Apply {
-    /// Applies `object`, which must serialise to a JSON object.
+    /// An apply of `object`, which must serialize to a JSON object.
     ///
     /// # Panics
-    /// If `object` cannot be serialised to JSON (no type of k8s-openapi does that).
+    /// If `object` cannot be serialized to JSON (all types of k8s-openapi can).
     #[must_use]
-    pub fn new(kind: Kind, key: Key, object: &impl Serialize) -> Self {
+    pub fn new(kind: ResourceKind, key: Key, object: &impl Serialize) -> Self {
         let mut body = serde_json::to_value(object).expect("Kubernetes objects are JSON");
         body["apiVersion"] = json!(kind.api_version());
         body["kind"] = json!(kind.kind);
@@ -70,49 +68,49 @@ impl Apply {
             body,
             seen: None,
             creates,
-            hand_over: None,
+            manager_prefix: None,
             repairs: false,
             unapplied: false,
-            gathers: false,
+            migrates_ownership: false,
             live: None,
         }
     }
 
-    /// The same of a child that takes the place of the one that is there.
+    /// The same for a new child that replaces the present one.
     #[must_use]
-    pub fn anew(self) -> Self {
-        Self { seen: None, repairs: false, unapplied: false, gathers: false, live: None, ..self }
+    pub fn for_new_child(self) -> Self {
+        Self { seen: None, repairs: false, unapplied: false, migrates_ownership: false, live: None, ..self }
     }
 
-    /// What holds an object of ours itself: these finalizers and no other of ours, by a field manager that owns nothing else.
+    /// Sets exactly these finalizers of ours on an object, with a field manager that owns nothing else.
     #[must_use]
-    pub fn finalizers(kind: Kind, meta: &Meta, finalizers: &[&str]) -> Self {
+    pub fn finalizers(kind: ResourceKind, meta: &Meta, finalizers: &[&str]) -> Self {
         Self::part(kind, meta, "finalizer", &json!({ "metadata": { "finalizers": finalizers } }))
     }
 
-    /// These fields of an object that is there, by the field manager `<part>/<field manager>`, which owns nothing else: they and
-    /// what is applied otherwise take nothing of each other away.
+    /// Sets these fields of an existing object with the field manager `<part>/<field manager>`, which owns nothing else: so this
+    /// and other applies do not remove fields of each other.
     #[must_use]
-    pub fn part(kind: Kind, meta: &Meta, part: &'static str, fields: &impl Serialize) -> Self {
+    pub fn part(kind: ResourceKind, meta: &Meta, part: &'static str, fields: &impl Serialize) -> Self {
         let seen = Some(meta.uid.clone());
-        Self { seen, hand_over: Some(part), ..Self::new(kind, meta.key.clone(), fields) }
+        Self { seen, manager_prefix: Some(part), ..Self::new(kind, meta.key.clone(), fields) }
     }
 
-    /// What the cache would hold of the child after this apply.
+    /// The fingerprint of the child after this apply.
     #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
         Fingerprint::of_rendered(&self.body)
     }
 
-    /// The same of the child's spec alone.
+    /// The fingerprint of the spec alone.
     #[must_use]
     pub fn spec(&self) -> Fingerprint {
         Fingerprint::of_rendered(&self.body["spec"])
     }
 
-    /// This apply, unless the live child already is as rendered.
+    /// This apply, unless the live child is as rendered.
     #[must_use]
-    pub fn unless(mut self, live: Option<(&Meta, Fingerprint)>) -> Option<Self> {
+    pub fn if_changed(mut self, live: Option<(&Meta, Fingerprint)>) -> Option<Self> {
         if let Some((meta, fingerprint)) = live {
             if fingerprint == self.fingerprint() {
                 return None;
@@ -122,44 +120,53 @@ impl Apply {
         Some(self)
     }
 
-    /// This apply, unless the live child already is as rendered and others have added nothing that is to go.
+    /// This apply, unless the live child is as rendered and has no additions to remove.
     #[must_use]
-    pub fn over(self, live: Option<(&Meta, Fingerprint, &Additions)>) -> Option<Self> {
+    pub fn if_drifted(self, live: Option<(&Meta, Fingerprint, &Additions)>) -> Option<Self> {
         let Some((meta, fingerprint, additions)) = live else { return Some(self) };
         let repairs = additions.outlast(&self.body);
-        if !repairs && self.has_made(fingerprint, additions) {
+        if !repairs && self.matches(fingerprint, additions) {
             return None;
         }
         let unapplied = additions.unapplied.as_ref();
-        let others = Made::of_rendered(&self.kind, &self.body).others;
-        let gathers = unapplied.is_some_and(|unapplied| unapplied.first != others);
-        let live = unapplied.filter(|_| !repairs && !gathers).and_then(|unapplied| unapplied.whole.clone());
-        Some(Self { seen: Some(meta.uid.clone()), repairs, unapplied: unapplied.is_some(), gathers, live, ..self })
+        let others = CreatedFingerprint::of_rendered(&self.kind, &self.body).others;
+        let migrates_ownership = unapplied.is_some_and(|unapplied| unapplied.first != others);
+        let live =
+            unapplied.filter(|_| !repairs && !migrates_ownership).and_then(|unapplied| unapplied.live_json.clone());
+        Some(Self {
+            seen: Some(meta.uid.clone()),
+            repairs,
+            unapplied: unapplied.is_some(),
+            migrates_ownership,
+            live,
+            ..self
+        })
     }
 
-    /// The patch that puts back what others have changed or removed; `None` if it takes an apply.
+    /// The patch that restores what others have changed or removed; `None` if an apply is needed.
     #[must_use]
-    pub fn restores(&self) -> Option<Restore> {
+    pub fn restore_patch(&self) -> Option<Restore> {
         let live = serde_json::from_str(self.live.as_deref()?).ok()?;
         restoring(&live, &self.body)
     }
 
-    /// Whether a child of which that is ours is as this makes it, what others have added apart.
+    /// Whether a child with that owned part is as rendered, regardless of additions of others.
     #[must_use]
-    pub fn has_made(&self, fingerprint: Fingerprint, additions: &Additions) -> bool {
+    pub fn matches(&self, fingerprint: Fingerprint, additions: &Additions) -> bool {
         let as_sent = || fingerprint == self.fingerprint();
         let Some(unapplied) = &additions.unapplied else { return as_sent() };
-        // Another fingerprint than its own was learned from the answer to a write.
-        let learned = fingerprint != unapplied.made.others;
-        learned && as_sent() || unapplied.made.is_made_of(&Made::of_rendered(&self.kind, &self.body))
+        // A fingerprint other than its own was learned from the response to a write.
+        let learned = fingerprint != unapplied.created.others;
+        learned && as_sent()
+            || unapplied.created.is_created_from(&CreatedFingerprint::of_rendered(&self.kind, &self.body))
     }
 }
 
-/// The creation of a child whose spec cannot be changed afterwards. If the name is taken, whose it is decides.
+/// The creation of a child whose spec cannot be changed afterward. If its name is taken, the owner of that object decides.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Create {
     /// The child's kind.
-    pub kind: Kind,
+    pub kind: ResourceKind,
     /// The child's namespace and name.
     pub key: Key,
     /// The child.
@@ -167,49 +174,56 @@ pub struct Create {
 }
 
 impl Create {
-    /// Creates `object`, which must serialise to a JSON object.
+    /// A creation of `object`, which must serialize to a JSON object.
     ///
     /// # Panics
-    /// If `object` cannot be serialised to JSON (no type of k8s-openapi does that).
+    /// If `object` cannot be serialized to JSON (all types of k8s-openapi can).
     #[must_use]
-    pub fn new(kind: Kind, key: Key, object: &impl Serialize) -> Self {
+    pub fn new(kind: ResourceKind, key: Key, object: &impl Serialize) -> Self {
         let Apply { kind, key, body, .. } = Apply::new(kind, key, object);
         Self { kind, key, body }
     }
 }
 
-/// What the API server says of a creation that it was asked for in a dry run.
+/// The result of a creation as a dry run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DryRun {
-    /// It would create the object.
+    /// The API server would create the object.
     Accepted,
-    /// It would not: its message.
+    /// It would reject it, with this message.
     Rejected(String),
-    /// It has not said: why.
+    /// It has not decided, for this reason.
     Unknown(String),
 }
 
-/// A deletion that only succeeds for the very object that was seen.
+/// A deletion of an object with this uid only.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delete {
     /// The child's kind.
-    pub kind: Kind,
+    pub kind: ResourceKind,
     /// The child's namespace and name.
     pub key: Key,
-    /// The uid it was seen with.
+    /// The observed uid.
     pub uid: Box<str>,
-    /// The version it was seen with, where what decides may change: labels that tell what a volume holds, for example.
+    /// The observed version, if the decision depends on fields that may change, such as labels about the content of a volume.
     pub version: Option<u64>,
-    /// What must not exist, by a live look, for the child to be deleted: the user of a volume, for example.
-    pub unless: Option<(Kind, Key)>,
-    /// Whether it goes at once, without the time that a pod gets to end by itself: where what it does counts no more.
-    pub at_once: bool,
+    /// An object that must not exist, by a live read, such as the pod that uses a volume.
+    pub only_if_absent: Option<(ResourceKind, Key)>,
+    /// Whether the grace period is 0, for a pod whose work no longer matters.
+    pub immediately: bool,
 }
 
 impl Delete {
-    /// The deletion of an object as it was seen.
+    /// The deletion of an observed object.
     #[must_use]
-    pub fn of(kind: Kind, meta: &Meta) -> Self {
-        Self { kind, key: meta.key.clone(), uid: meta.uid.clone(), version: None, unless: None, at_once: false }
+    pub fn of(kind: ResourceKind, meta: &Meta) -> Self {
+        Self {
+            kind,
+            key: meta.key.clone(),
+            uid: meta.uid.clone(),
+            version: None,
+            only_if_absent: None,
+            immediately: false,
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Pure: what a plan announces.
+//! Pure: the Events of a plan.
 
 use api::Reason;
 

@@ -1,4 +1,4 @@
-//! Pure: names of things: kinds, keys, owners, labels, and what is kept of an object's metadata.
+//! Pure: kinds, keys, owners, labels, and the metadata that caches keep.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -6,13 +6,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 
 use crate::names::{LONGEST_LABEL, within};
 
-/// Value of [`MANAGED_BY`] on every child of ours, and prefix of every field manager.
+/// Value of [`MANAGED_BY`] on all of our children, and prefix of every field manager.
 pub const MANAGER: &str = "multi-operator";
-/// The common label by which one watch a kind sees the children of all controllers.
+/// The common label by which one watch per kind selects the children of all controllers.
 pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// Label with the lower-case kind of the object that a child belongs to.
 pub const NAME: &str = "app.kubernetes.io/name";
@@ -20,23 +20,23 @@ pub const NAME: &str = "app.kubernetes.io/name";
 pub const INSTANCE: &str = "app.kubernetes.io/instance";
 /// Label of pods with `<Kind>.<group>` of the object they belong to, which need not be their direct owner.
 pub const OWNER_KIND: &str = "multi-operator.example.com/owner-kind";
-/// Label of pods that are kept whole though one of Kubernetes' own controllers runs them.
-pub const WHOLE: &str = "multi-operator.example.com/whole";
-/// Label of what belongs to one object alone, with that object's uid: a pod that bears it is kept whole as well, be it a foreign
-/// one that gets requests by it.
+/// Label of pods whose details are cached although a controller of Kubernetes runs them.
+pub const KEEP_DETAILS: &str = "multi-operator.example.com/whole";
+/// Label with the uid of the one object that something belongs to: the details of such a pod are cached as well, even those of a
+/// foreign one that receives requests because of it.
 pub const OWNER_UID: &str = "multi-operator.example.com/owner-uid";
-/// The annotation that `kubectl rollout restart` writes; on an object of ours it restarts the pods.
+/// The annotation that `kubectl rollout restart` writes; on our custom resources, it restarts the pods.
 pub const RESTARTED_AT: &str = "kubectl.kubernetes.io/restartedAt";
 /// The annotation of a pod template with a digest of the objects whose content restarts the pods.
 pub const CONTENTS: &str = "multi-operator.example.com/contents";
-/// The annotation that names the container which `kubectl logs` and `kubectl exec` mean where none is named.
+/// The annotation that names the default container of `kubectl logs` and `kubectl exec`.
 pub const DEFAULT_CONTAINER: &str = "kubectl.kubernetes.io/default-container";
-/// OpenShift's annotation of namespaces with the users that pods may run as, which it then fills in.
+/// The annotation of OpenShift with the range of UIDs of a namespace, from which it sets the user of pods.
 pub const UID_RANGE: &str = "openshift.io/sa.scc.uid-range";
 
 /// A namespaced kind of the API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Kind {
+pub struct ResourceKind {
     /// API group; empty for the core group.
     pub group: &'static str,
     /// API version, for example `v1`.
@@ -47,7 +47,7 @@ pub struct Kind {
     pub plural: &'static str,
 }
 
-impl Kind {
+impl ResourceKind {
     /// `group/version`, or the version alone in the core group.
     #[must_use]
     pub fn api_version(&self) -> String {
@@ -118,51 +118,67 @@ pub struct Owner {
     pub name: Arc<str>,
 }
 
-/// The one owner reference that says who controls a child.
+/// The owner reference of the controller of a child.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Controller {
+pub struct ControllerRef {
     /// The owner's kind and name.
     pub owner: Owner,
     /// The owner's uid.
     pub uid: Box<str>,
 }
 
-/// What is kept of every object's metadata.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The metadata that caches keep of every object.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(from = "WireMeta")]
 pub struct Meta {
     /// Namespace and name.
     pub key: Key,
-    /// Unique among all objects that ever had this name.
+    /// The uid.
     pub uid: Box<str>,
-    /// `resourceVersion`; numbers grow with each write to the kind (official since Kubernetes 1.35, KEP-5504).
-    pub version: u64,
-    /// Grows with each change of the spec.
+    /// `resourceVersion`, a number that grows with each write to the kind (guaranteed since Kubernetes 1.35, KEP-5504).
+    pub resource_version: u64,
+    /// The generation, which grows with each change of the spec.
     pub generation: i64,
-    /// Whether deletion has begun.
+    /// Whether it is being deleted.
     pub deleting: bool,
-    /// Who controls the object.
-    pub controller: Option<Controller>,
-    /// What has to be done before it may go.
+    /// Its controller.
+    pub controller: Option<ControllerRef>,
+    /// Its finalizers.
     pub finalizers: Box<[Box<str>]>,
 }
 
-impl Meta {
-    /// Whether that finalizer holds it.
+impl Owner {
+    /// The owner of an object that outlives it or is controlled by another one, from the labels of the object.
     #[must_use]
-    pub fn is_held_by(&self, finalizer: &str) -> bool {
-        self.finalizers.iter().any(|held| **held == *finalizer)
-    }
-
-    /// Whether the object is controlled by the one with that uid.
-    #[must_use]
-    pub fn controlled_by(&self, uid: &str) -> bool {
-        self.controller.as_ref().is_some_and(|c| &*c.uid == uid)
+    pub fn from_labels(labels: &BTreeMap<String, String>) -> Option<Self> {
+        let label = |name: &str| labels.get(name).map(|value| value.as_str().into());
+        Some(Self { kind: label(OWNER_KIND)?, name: label(INSTANCE)? })
     }
 }
 
-impl<'de> Deserialize<'de> for Meta {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(WireMeta::deserialize(deserializer)?.into())
+impl Meta {
+    /// Reads the metadata of an object.
+    ///
+    /// # Errors
+    /// If the object has none, or no name.
+    pub fn of_object(json: &str) -> serde_json::Result<Self> {
+        #[derive(Deserialize)]
+        struct Object {
+            metadata: Meta,
+        }
+        Ok(serde_json::from_str::<Object>(json)?.metadata)
+    }
+
+    /// Whether it has that finalizer.
+    #[must_use]
+    pub fn has_finalizer(&self, finalizer: &str) -> bool {
+        self.finalizers.iter().any(|of| **of == *finalizer)
+    }
+
+    /// Whether the object with that uid controls it.
+    #[must_use]
+    pub fn controlled_by(&self, uid: &str) -> bool {
+        self.controller.as_ref().is_some_and(|c| &*c.uid == uid)
     }
 }
 
@@ -201,12 +217,12 @@ impl From<WireMeta> for Meta {
     fn from(wire: WireMeta) -> Self {
         let controller = wire.owner_references.into_iter().find(|o| o.controller).map(|o| {
             let group = o.api_version.split_once('/').map_or("", |(group, _)| group);
-            Controller { owner: Owner { kind: format!("{}.{group}", o.kind).into(), name: o.name }, uid: o.uid }
+            ControllerRef { owner: Owner { kind: format!("{}.{group}", o.kind).into(), name: o.name }, uid: o.uid }
         });
         Self {
             key: Key { namespace: wire.namespace, name: wire.name },
             uid: wire.uid,
-            version: wire.resource_version.parse().unwrap_or(0),
+            resource_version: wire.resource_version.parse().unwrap_or(0),
             generation: wire.generation,
             deleting: wire.deletion_timestamp.is_some(),
             controller,
@@ -215,15 +231,15 @@ impl From<WireMeta> for Meta {
     }
 }
 
-/// The field manager of a controller's applies.
+/// The field manager of a controller.
 #[must_use]
 pub fn field_manager(controller: &str) -> String {
     format!("{MANAGER}-{controller}")
 }
 
-/// The metadata of a child: labels by the Kubernetes convention for recommended labels, and its controller.
+/// The metadata of a child: the recommended labels of Kubernetes, and its controller.
 #[must_use]
-pub fn child_meta(kind: &Kind, owner: &Meta) -> ObjectMeta {
+pub fn child_meta(kind: &ResourceKind, owner: &Meta) -> ObjectMeta {
     ObjectMeta {
         labels: Some(labels(kind, owner)),
         owner_references: Some(vec![OwnerReference {
@@ -238,9 +254,9 @@ pub fn child_meta(kind: &Kind, owner: &Meta) -> ObjectMeta {
     }
 }
 
-/// The labels of a child. Nothing is taken over from the owner's own labels.
+/// The labels of a child. The labels of the owner are not copied.
 #[must_use]
-pub fn labels(kind: &Kind, owner: &Meta) -> BTreeMap<String, String> {
+pub fn labels(kind: &ResourceKind, owner: &Meta) -> BTreeMap<String, String> {
     let mut labels = selector(kind, owner);
     labels.insert(MANAGED_BY.to_owned(), MANAGER.to_owned());
     labels
@@ -252,28 +268,27 @@ pub fn selector_text(labels: &BTreeMap<String, String>) -> String {
     labels.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(",")
 }
 
-/// The value of [`INSTANCE`] for an object of that name: the name, or what is made of one that is too long for a label. Pods,
-/// claims and Jobs find their object by it, so kinds that have those bound their names.
+/// The value of [`INSTANCE`] for an object of that name: the name, shortened if it is too long for a label. Pods, PVCs and Jobs
+/// are mapped to their object by it, so kinds that have those limit the length of their names.
 #[must_use]
 pub fn instance(name: &str) -> Cow<'_, str> {
     within(name, LONGEST_LABEL)
 }
 
-/// The labels that tell an object's children from all others'.
+/// The labels that select the children of an object.
 #[must_use]
-pub fn selector(kind: &Kind, owner: &Meta) -> BTreeMap<String, String> {
+pub fn selector(kind: &ResourceKind, owner: &Meta) -> BTreeMap<String, String> {
     BTreeMap::from([
         (NAME.to_owned(), kind.kind.to_lowercase()),
         (INSTANCE.to_owned(), instance(&owner.key.name).into()),
     ])
 }
 
-/// The annotations of a child that outlives its owner and so has no owner reference. Argo CD takes what has none for a
-/// resource of the Application that its label [`INSTANCE`] names, where it tracks by that label: an Application called as
-/// our object is would prune the child as a leftover, and delete it with itself (its documentation, "Sync Options" and
-/// "Compare Options").
+/// The annotations of a child that outlives its owner and so has no owner reference. If Argo CD tracks resources by the label
+/// [`INSTANCE`], it assigns such a child to the Application of that name: an Application with the name of our object would prune
+/// the child, and delete it with itself (see "Sync Options" and "Compare Options" in its documentation).
 #[must_use]
-pub fn not_for_pruning() -> BTreeMap<String, String> {
+pub fn argocd_no_prune_annotations() -> BTreeMap<String, String> {
     let annotations = [
         ("argocd.argoproj.io/compare-options", "IgnoreExtraneous"),
         ("argocd.argoproj.io/sync-options", "Prune=false,Delete=false"),

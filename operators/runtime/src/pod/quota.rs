@@ -1,12 +1,12 @@
-//! Pure: what a ResourceQuota makes of a pod that is to replace another one: the API server counts both.
+//! Pure: whether a ResourceQuota has room for a pod that replaces another one: the API server counts both.
 //!
 //! Source: <https://kubernetes.io/docs/concepts/policy/resource-quotas/>
 
 use serde_json::Value;
 
-use crate::quantity::thousandths;
+use crate::quantity::milli_value;
 
-/// How the API server's message begins that a quota is exceeded. Its parts follow, in this order.
+/// The separators in the message of the API server about an exceeded quota, in this order.
 const PARTS: [&str; 4] = ["exceeded quota: ", ", requested: ", ", used: ", ", limited: "];
 
 /// Whether `message` says that a quota is exceeded.
@@ -15,13 +15,12 @@ pub fn is_exceeded(message: &str) -> bool {
     message.contains(PARTS[0])
 }
 
-/// Whether the quota of `message` has room for the pod that it refuses once `present`, if there is such a pod,
-/// is deleted. A message of another shape
-/// gives no reason to refuse.
+/// Whether the quota of `message` has room for the rejected pod once the `present` one, if any, is deleted. True for a message of
+/// another shape.
 #[must_use]
 pub fn has_room_without(message: &str, present: Option<&Value>) -> bool {
     let fits = |(requested, used, limited): (&str, &str, &str)| {
-        let amount = |list, resource| thousandths(entries(list).find(|(name, _)| *name == resource)?.1);
+        let amount = |list, resource| milli_value(entries(list).find(|(name, _)| *name == resource)?.1);
         entries(requested).all(|(resource, _)| {
             let numbers = (amount(requested, resource), amount(used, resource), amount(limited, resource));
             let (Some(requested), Some(used), Some(limited)) = numbers else { return true };
@@ -31,7 +30,7 @@ pub fn has_room_without(message: &str, present: Option<&Value>) -> bool {
     parts(message).is_none_or(fits)
 }
 
-/// What is requested, used, and the limit, each a list.
+/// The requested, used and limited amounts, each as a list.
 fn parts(message: &str) -> Option<(&str, &str, &str)> {
     let (_, rest) = message.split_once(PARTS[0])?;
     let (_, rest) = rest.split_once(PARTS[1])?;
@@ -45,7 +44,7 @@ fn entries(list: &str) -> impl Iterator<Item = (&str, &str)> {
     list.split(',').filter_map(|entry| entry.trim().split_once('='))
 }
 
-/// How much of a quota's resource a pod counts for, in thousandths: its containers together, or the largest init container.
+/// How much of a resource of a quota a pod uses, in thousandths: the sum of its containers, or the largest init container.
 fn held(pod: &Value, resource: &str) -> i128 {
     if matches!(resource, "pods" | "count/pods") {
         return 1000;
@@ -56,7 +55,7 @@ fn held(pod: &Value, resource: &str) -> i128 {
     };
     let amounts = |containers: &str| -> Vec<i128> {
         let all = pod["spec"][containers].as_array().into_iter().flatten();
-        all.filter_map(|of| thousandths(of["resources"][section][name].as_str()?)).collect()
+        all.filter_map(|of| milli_value(of["resources"][section][name].as_str()?)).collect()
     };
     let largest = amounts("initContainers").into_iter().max().unwrap_or(0);
     largest.max(amounts("containers").iter().sum())
@@ -74,17 +73,17 @@ mod tests {
     }
 
     #[test]
-    fn room_that_the_present_pod_takes_up_is_no_reason_to_refuse_the_next() {
+    fn the_room_of_the_present_pod_is_free_for_the_next() {
         let message = "pods \"shop-probe\" is forbidden: exceeded quota: small, requested: pods=1,requests.cpu=500m, used: \
                        pods=1,requests.cpu=600m, limited: pods=1,requests.cpu=1";
         assert!(is_exceeded(message) && has_room_without(message, Some(&present())));
         let limits = "exceeded quota: small, requested: limits.cpu=2, used: limits.cpu=1, limited: limits.cpu=2";
         assert!(has_room_without(limits, Some(&present())));
-        assert!(!has_room_without(limits, None), "there is no pod that would go");
+        assert!(!has_room_without(limits, None), "no pod would be deleted");
     }
 
     #[test]
-    fn room_that_is_not_there_even_without_the_present_pod_is_one() {
+    fn without_room_even_after_the_deletion_the_next_pod_does_not_fit() {
         for message in [
             "exceeded quota: small, requested: cpu=2, used: cpu=500m, limited: cpu=1",
             "exceeded quota: small, requested: requests.memory=1Gi, used: requests.memory=1Gi, limited: requests.memory=1536Mi",
@@ -95,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn other_words_are_not_guessed_at() {
+    fn other_messages_are_not_interpreted() {
         assert!(!is_exceeded("failed quota: small: must specify limits.cpu for: postgres"));
         assert!(has_room_without("exceeded quota: small", None));
         assert!(has_room_without("exceeded quota: s, requested: cpu=x, used: cpu=1, limited: cpu=1", None));

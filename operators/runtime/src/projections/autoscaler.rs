@@ -1,4 +1,4 @@
-//! Pure: HorizontalPodAutoscalers of ours.
+//! Pure: our HorizontalPodAutoscalers.
 
 use std::time::Instant;
 
@@ -6,23 +6,23 @@ use serde::Deserialize;
 
 use crate::apply::drift::{Additions, Fingerprint};
 use crate::cache::Projection;
-use crate::plan::meta::{Kind, Meta};
+use crate::plan::meta::{Meta, ResourceKind};
 
-use super::kept::Kept;
+use super::applied_child::AppliedChild;
 use super::managed_fields::ManagedFieldsReader;
 
-/// A HorizontalPodAutoscaler of ours: identity, drift, and whether it does its work.
+/// A HorizontalPodAutoscaler: identity, drift, and whether it scales.
 #[derive(Debug)]
 pub struct Autoscaler {
-    /// Who it is.
+    /// Its metadata.
     pub meta: Meta,
-    /// What of it is ours.
+    /// The fingerprint of its owned part.
     pub fingerprint: Fingerprint,
-    /// What others have added where all is ours.
+    /// Additions of others in exclusive places.
     pub additions: Additions,
-    /// What it asks for, by whomever. The API server fills in nothing where `behavior` is not given.
+    /// The fingerprint of its spec, regardless of the owners. The API server fills in nothing if `behavior` is not given.
     pub spec: Fingerprint,
-    /// What its own controller says, once it has said anything.
+    /// What its controller reports, once it has reported anything.
     pub scaling: Option<Scaling>,
 }
 
@@ -31,11 +31,11 @@ pub struct Autoscaler {
 pub struct Scaling {
     /// Whether it does.
     pub active: bool,
-    /// Whether that is of the autoscaler as it is now; of one that does not tell, it is taken to be.
+    /// Whether the report is of the present generation; true if the autoscaler does not report that.
     pub is_current: bool,
-    /// In one word.
+    /// The reason.
     pub reason: Box<str>,
-    /// In words.
+    /// The message.
     pub message: Box<str>,
 }
 
@@ -56,21 +56,21 @@ struct Condition {
     message: Box<str>,
 }
 
-/// That it cannot reach its target tells more than what it last made of the metrics.
+/// What the conditions report. A target that cannot be reached is more relevant than the last state of the metrics.
 fn scaling(status: Status, generation: i64) -> Option<Scaling> {
     let conditions = status.conditions.unwrap_or_default();
     let is =
         |condition: &Condition, type_: &str, status: &str| *condition.type_ == *type_ && *condition.status == *status;
     let unable = conditions.iter().position(|condition| is(condition, "AbleToScale", "False"));
-    let told = unable.or_else(|| conditions.iter().position(|condition| *condition.type_ == *"ScalingActive"))?;
-    let told = conditions.into_iter().nth(told)?;
-    let active = is(&told, "ScalingActive", "True");
+    let reported = unable.or_else(|| conditions.iter().position(|condition| *condition.type_ == *"ScalingActive"))?;
+    let reported = conditions.into_iter().nth(reported)?;
+    let active = is(&reported, "ScalingActive", "True");
     let is_current = status.observed_generation.is_none_or(|of| of >= generation);
-    Some(Scaling { active, is_current, reason: told.reason, message: told.message })
+    Some(Scaling { active, is_current, reason: reported.reason, message: reported.message })
 }
 
 impl Projection for Autoscaler {
-    const KIND: Kind = Kind {
+    const KIND: ResourceKind = ResourceKind {
         group: "autoscaling",
         version: "v2",
         kind: "HorizontalPodAutoscaler",
@@ -100,25 +100,25 @@ impl Projection for Autoscaler {
     }
 
     fn only_own_fields_changed(&self, before: &Self) -> bool {
-        self.verdict() == before.verdict()
+        self.report() == before.report()
     }
 
-    fn same(&self, before: &Self) -> bool {
+    fn has_same_content(&self, before: &Self) -> bool {
         self.fingerprint == before.fingerprint
             && self.additions == before.additions
             && self.spec == before.spec
-            && self.verdict() == before.verdict()
+            && self.report() == before.report()
     }
 }
 
 impl Autoscaler {
-    /// What is said without the words: they may name another pod each time that it looks.
-    fn verdict(&self) -> Option<(bool, bool, &str)> {
+    /// The report without its message, which may name another pod each time.
+    fn report(&self) -> Option<(bool, bool, &str)> {
         self.scaling.as_ref().map(|scaling| (scaling.active, scaling.is_current, &*scaling.reason))
     }
 }
 
-impl Kept for Autoscaler {
+impl AppliedChild for Autoscaler {
     fn additions(&self) -> &Additions {
         &self.additions
     }
@@ -130,7 +130,7 @@ mod tests {
 
     use super::*;
 
-    fn said(conditions: &Value) -> Option<Scaling> {
+    fn scaling_of(conditions: &Value) -> Option<Scaling> {
         let object = json!({ "metadata": { "name": "web" }, "status": { "conditions": conditions } });
         Autoscaler::decode(&object.to_string()).unwrap().scaling
     }
@@ -140,24 +140,25 @@ mod tests {
     }
 
     #[test]
-    fn it_works_if_it_reaches_its_target_and_its_metrics() {
+    fn an_autoscaler_is_active_if_it_reaches_its_target_and_its_metrics() {
         let able = condition("AbleToScale", "True", "ReadyForNewScale");
-        assert_eq!(said(&json!(null)), None);
-        assert_eq!(said(&json!([able])), None, "nothing is said of the metrics yet");
-        let works = said(&json!([able, condition("ScalingActive", "True", "ValidMetricFound")])).unwrap();
+        assert_eq!(scaling_of(&json!(null)), None);
+        assert_eq!(scaling_of(&json!([able])), None, "the metrics are not reported yet");
+        let works = scaling_of(&json!([able, condition("ScalingActive", "True", "ValidMetricFound")])).unwrap();
         assert!(works.active && &*works.reason == "ValidMetricFound");
-        let blind = said(&json!([able, condition("ScalingActive", "False", "FailedGetResourceMetric")])).unwrap();
-        assert!(!blind.active && &*blind.reason == "FailedGetResourceMetric");
+        let failing =
+            scaling_of(&json!([able, condition("ScalingActive", "False", "FailedGetResourceMetric")])).unwrap();
+        assert!(!failing.active && &*failing.reason == "FailedGetResourceMetric");
         let away = condition("AbleToScale", "False", "FailedGetScale");
-        let away = said(&json!([away, condition("ScalingActive", "True", "ValidMetricFound")])).unwrap();
+        let away = scaling_of(&json!([away, condition("ScalingActive", "True", "ValidMetricFound")])).unwrap();
         assert!(!away.active && &*away.reason == "FailedGetScale");
     }
 
     #[test]
-    fn a_word_of_an_earlier_generation_is_not_current_if_that_is_told() {
+    fn a_report_of_an_earlier_generation_is_not_current() {
         let of = |observed: Value| {
-            let told = json!([condition("ScalingActive", "True", "ValidMetricFound")]);
-            let status = json!({ "observedGeneration": observed, "conditions": told });
+            let reported = json!([condition("ScalingActive", "True", "ValidMetricFound")]);
+            let status = json!({ "observedGeneration": observed, "conditions": reported });
             let object = json!({ "metadata": { "name": "web", "generation": 3 }, "status": status });
             Autoscaler::decode(&object.to_string()).unwrap().scaling.unwrap().is_current
         };
@@ -165,15 +166,16 @@ mod tests {
     }
 
     #[test]
-    fn another_pod_in_the_words_is_no_news_and_another_reason_is() {
+    fn another_pod_in_the_message_is_no_change_and_another_reason_is() {
         let read = |reason: &str, pod: &str| {
             let message = format!("missing request for cpu in container app of Pod {pod}");
-            let told = json!([{ "type": "ScalingActive", "status": "False", "reason": reason, "message": message }]);
-            let object = json!({ "metadata": { "name": "web" }, "status": { "conditions": told } });
+            let reported =
+                json!([{ "type": "ScalingActive", "status": "False", "reason": reason, "message": message }]);
+            let object = json!({ "metadata": { "name": "web" }, "status": { "conditions": reported } });
             Autoscaler::decode(&object.to_string()).unwrap()
         };
         let before = read("FailedGetResourceMetric", "web-a");
-        let same = |now: &Autoscaler| (now.same(&before), now.only_own_fields_changed(&before));
+        let same = |now: &Autoscaler| (now.has_same_content(&before), now.only_own_fields_changed(&before));
         assert_eq!(same(&read("FailedGetResourceMetric", "web-b")), (true, true));
         assert_eq!(same(&read("InvalidSelector", "web-a")), (false, false));
     }

@@ -10,34 +10,34 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use crate::cache::Projection;
-use crate::plan::meta::{Kind, Meta, Owner, RESTARTED_AT};
+use crate::plan::meta::{Meta, Owner, RESTARTED_AT, ResourceKind};
 
-mod free;
+mod unbounded;
 
 /// A custom resource as planners see it.
 #[derive(Debug)]
 pub struct Custom<K: CustomKind> {
-    /// Who it is.
+    /// Its metadata.
     pub meta: Meta,
-    /// The moment of the last wish to restart, from the annotation that `kubectl rollout restart` writes.
+    /// When a restart was last requested, from the annotation that `kubectl rollout restart` writes.
     pub restarted_at: Option<Box<str>>,
-    /// When the API server made it.
+    /// When it was created.
     pub created: Option<Timestamp>,
-    /// When its deletion was asked for.
+    /// When its deletion was requested.
     pub deleted: Option<Timestamp>,
-    /// Those of its annotations that its kind reads.
+    /// The annotations that its kind reads.
     pub annotations: BTreeMap<&'static str, Box<str>>,
-    /// The object that it belongs to, by its spec.
+    /// The object that it belongs to, from its spec.
     owner: Option<Owner>,
-    /// Since when its spec reads otherwise than before, in the same generation.
+    /// When its decoded spec last changed within one generation.
     reread: Option<Instant>,
-    /// What is wanted.
+    /// The desired state.
     pub spec: K::Spec,
-    /// What was last written of it; the default if it does not decode, since it is ours to write anew.
+    /// The last written status; the default if it does not decode, since the operator rewrites it.
     pub status: K::Status,
 }
 
-// Not derived: what names a kind need not be anything that can be cloned.
+// Not derived, since that would require `K: Clone`.
 impl<K: CustomKind> Clone for Custom<K>
 where
     K::Spec: Clone,
@@ -61,22 +61,22 @@ where
 /// Names the kind of a [`Custom`].
 pub trait CustomKind: Debug + Send + Sync + 'static {
     /// The kind.
-    const KIND: Kind;
+    const KIND: ResourceKind;
     /// The annotations that planners of this kind read.
     const ANNOTATIONS: &'static [&'static str] = &[];
-    /// Fields of its spec whose contents the definition does not bound, as paths: an object in which they are too long does not decode.
+    /// The paths of fields of the spec whose size the CRD does not limit: an object in which they are too long does not decode.
     const FREE: &'static [&'static str] = &[];
-    /// What is wanted.
+    /// The desired state.
     type Spec: DeserializeOwned + PartialEq + Debug + Send + Sync;
-    /// What is known.
-    type Status: api::Status + Debug;
+    /// The observed state.
+    type Status: api::ObjectStatus + Debug;
 
-    /// The object of ours that one of that spec belongs to, which need not be its owner.
+    /// The managed object that an object with this spec belongs to, which need not be its owner.
     fn belongs_to(_: &Self::Spec) -> Option<Owner> {
         None
     }
 
-    /// Reads the spec out of the whole object.
+    /// Reads the spec from the JSON of the object.
     ///
     /// # Errors
     /// If the object's spec is not of this type.
@@ -91,9 +91,9 @@ pub trait CustomKind: Debug + Send + Sync + 'static {
 
 /// A custom resource, whatever its kind.
 pub trait Resource: Projection {
-    /// What is known of it.
-    type Status: api::Status;
-    /// What was last written of it.
+    /// The observed state.
+    type Status: api::ObjectStatus;
+    /// The last written status.
     fn status(&self) -> &Self::Status;
 }
 
@@ -104,8 +104,8 @@ impl<K: CustomKind> Resource for Custom<K> {
     }
 }
 
-/// Status is read apart, so that one that does not decode spoils nothing; metadata is read twice, which is cheaper than
-/// what serde's `flatten` would buffer.
+/// The status is decoded separately, since an undecodable one must not affect the rest. The metadata is decoded twice, which is
+/// cheaper than the buffering of serde's `flatten`.
 #[derive(Deserialize)]
 struct Head<'a> {
     #[serde(borrow)]
@@ -130,13 +130,13 @@ fn known(names: &[&'static str], annotations: &BTreeMap<String, String>) -> BTre
 }
 
 impl<K: CustomKind> Projection for Custom<K> {
-    const KIND: Kind = K::KIND;
+    const KIND: ResourceKind = K::KIND;
     const SELECTED: bool = false;
 
     fn decode(json: &str) -> serde_json::Result<Self> {
         let head: Head<'_> = serde_json::from_str(json)?;
         let annotated: Annotated = serde_json::from_str(head.metadata.get())?;
-        free::bound(json, K::FREE)?;
+        unbounded::bound(json, K::FREE)?;
         let spec = K::spec(json)?;
         Ok(Self {
             owner: K::belongs_to(&spec),
@@ -172,7 +172,7 @@ impl<K: CustomKind> Projection for Custom<K> {
         self.spec == before.spec && self.restarted_at == before.restarted_at && self.annotations == before.annotations
     }
 
-    fn same(&self, before: &Self) -> bool {
+    fn has_same_content(&self, before: &Self) -> bool {
         self.only_own_fields_changed(before) && self.status == before.status
     }
 }
@@ -183,35 +183,36 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::cache::{Entry, Store};
+    use crate::cache::{CacheEntry, Store};
     use crate::plan::meta::Key;
 
     #[derive(Debug)]
     struct Sample;
 
     impl CustomKind for Sample {
-        const KIND: Kind = Kind { group: "example.com", version: "v1alpha1", kind: "Sample", plural: "samples" };
+        const KIND: ResourceKind =
+            ResourceKind { group: "example.com", version: "v1alpha1", kind: "Sample", plural: "samples" };
         type Spec = BTreeMap<String, String>;
         type Status = SampleStatus;
     }
 
     #[test]
-    fn a_spec_that_reads_otherwise_in_the_same_generation_is_noticed() {
+    fn a_spec_that_changes_within_one_generation_is_noticed() {
         let store = Store::<Custom<Sample>>::new(1);
         let key = Key { namespace: "n".into(), name: "a".into() };
         let reread = |generation: i64, spec: &Value| {
             let object = json!({ "metadata": { "namespace": "n", "name": "a", "uid": "u", "resourceVersion": "1",
                 "generation": generation }, "spec": spec });
-            store.apply(Entry::decode(&object.to_string()).unwrap());
+            store.apply(CacheEntry::decode(&object.to_string()).unwrap());
             store.get(&key).unwrap().reread()
         };
         let (whole, cut) = (json!({ "a": "1", "b": "2" }), json!({ "a": "1" }));
         assert_eq!(reread(1, &whole), None);
         let since = reread(1, &cut);
         assert!(since.is_some());
-        assert_eq!(reread(1, &cut), since, "a status was written since");
-        assert!(reread(1, &whole).is_some(), "ours is back");
-        assert_eq!(reread(2, &cut), None, "somebody asks for that");
-        assert!(reread(2, &json!("nothing of the kind")).is_some(), "it does not even decode");
+        assert_eq!(reread(1, &cut), since, "the status was written since");
+        assert!(reread(1, &whole).is_some(), "our CRD is back");
+        assert_eq!(reread(2, &cut), None, "a user has edited the spec");
+        assert!(reread(2, &json!("nothing of the kind")).is_some(), "it does not decode");
     }
 }

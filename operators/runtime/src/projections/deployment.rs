@@ -1,4 +1,4 @@
-//! Pure: Deployments of ours.
+//! Pure: our Deployments.
 
 use api::Reason;
 use std::collections::BTreeMap;
@@ -9,59 +9,59 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
-use crate::apply::drift::{Additions, Fingerprint, Made};
+use crate::apply::drift::{Additions, CreatedFingerprint, Fingerprint};
 use crate::cache::Projection;
-use crate::plan::meta::{CONTENTS, Kind, Meta, RESTARTED_AT};
+use crate::plan::meta::{CONTENTS, Meta, RESTARTED_AT, ResourceKind};
 
 use super::managed_fields::ManagedFieldsReader;
 
-/// A Deployment of ours: identity, drift, and how its rollout goes.
+/// A Deployment: identity, drift, and its rollout.
 #[derive(Debug)]
 pub struct Deployment {
-    /// Who it is.
+    /// Its metadata.
     pub meta: Meta,
-    /// What of it is ours.
+    /// The fingerprint of its owned part.
     pub fingerprint: Fingerprint,
-    /// What others have added where all is ours.
+    /// Additions of others in exclusive places.
     pub additions: Additions,
-    /// Its pod template, as far as we made it.
+    /// The owned part of its pod template.
     pub template: Template,
-    /// Whether the number of pods is ours.
+    /// Whether we own `replicas`.
     pub owns_replicas: bool,
-    /// The number of pods asked for, by us or by an autoscaler.
+    /// The desired number of pods, from us or an autoscaler.
     pub replicas: i32,
-    /// Whether it has a pace of rolling updates, given or filled in by the API server.
+    /// Whether it has `rollingUpdate`, sent or filled in by the API server.
     pub has_pace: bool,
-    /// Whether it is paused, so that its own controller replaces no pods.
+    /// Whether it is paused, so that the Deployment controller replaces no pods.
     pub paused: bool,
-    /// When we last changed what of it is ours, in the API server's time.
+    /// When we last changed our part, by the clock of the API server.
     pub applied: Option<Timestamp>,
-    /// What the Deployment's own controller says.
+    /// What the Deployment controller reports.
     pub rollout: Rollout,
-    /// The labels of one that nobody controls, by which it is told whose it was; none of any other.
+    /// The labels of a Deployment without a controller, from which its former owner is read; empty for any other.
     pub orphaned: BTreeMap<String, String>,
 }
 
-/// The pod template of a Deployment, as far as we made it.
+/// The owned part of the pod template of a Deployment.
 #[derive(Debug)]
 pub struct Template {
-    /// What of it is ours.
-    pub made: Made,
-    /// Whether it has, or has had since this process sees it, what managers give to pods by themselves since they name a default
-    /// container.
+    /// The fingerprint of its owned part.
+    pub created: CreatedFingerprint,
+    /// Whether it has, or has had since this process observes it, the defaults that managers give to pods since they name a
+    /// default container.
     pub has_defaults: bool,
-    /// When pods were last told to start again.
+    /// When a restart of the pods was last requested.
     pub restarted_at: Option<Box<str>>,
-    /// A digest of the objects whose content pods were started with.
+    /// A digest of the objects with whose content the pods were started.
     pub contents: Option<Box<str>>,
     /// The ports of its containers.
-    pub ports: Box<[Port]>,
+    pub ports: Box<[ContainerPort]>,
 }
 
 /// A port of a container.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Port {
+pub struct ContainerPort {
     /// Its number.
     #[serde(rename = "containerPort")]
     pub number: i32,
@@ -75,8 +75,8 @@ fn tcp() -> Box<str> {
 }
 
 impl Template {
-    /// Of what was read of a Deployment.
-    fn of(live: &ManagedFieldsReader<'_>, parts: &Value, ports: Box<[Port]>) -> Self {
+    /// Reads the template of a Deployment.
+    fn of(live: &ManagedFieldsReader<'_>, parts: &Value, ports: Box<[ContainerPort]>) -> Self {
         const PATH: &str = "/f:spec/f:template";
         // A `/` in a name is `~1` in a path.
         const DEFAULTS: [&str; 2] = [
@@ -86,7 +86,7 @@ impl Template {
         let template = parts.pointer("/spec/template");
         let annotation = |name: &str| template?["metadata"]["annotations"][name].as_str().map(Into::into);
         Self {
-            made: live.made_within(&Deployment::KIND, parts, ["f:spec", "f:template"]),
+            created: live.created_within(&Deployment::KIND, parts, ["f:spec", "f:template"]),
             has_defaults: DEFAULTS.iter().any(|path| live.owns(&format!("{PATH}{path}"), false)),
             restarted_at: annotation(RESTARTED_AT),
             contents: annotation(CONTENTS),
@@ -94,18 +94,18 @@ impl Template {
         }
     }
 
-    /// What is ours of the template of a Deployment as we would send it.
+    /// The fingerprint of the template of a Deployment as we would send it.
     #[must_use]
-    pub fn rendered(body: &Value) -> Made {
-        Made::of_rendered(&Deployment::KIND, &json!({ "spec": { "template": body["spec"]["template"] } }))
+    pub fn rendered(body: &Value) -> CreatedFingerprint {
+        CreatedFingerprint::of_rendered(&Deployment::KIND, &json!({ "spec": { "template": body["spec"]["template"] } }))
     }
 }
 
-/// What a Deployment's status says.
+/// The status of a Deployment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Rollout {
-    /// The generation that the numbers speak of.
+    /// The generation of these numbers.
     pub observed_generation: i64,
     /// Pods that exist.
     pub replicas: i32,
@@ -113,21 +113,21 @@ pub struct Rollout {
     pub updated_replicas: i32,
     /// Pods that are ready.
     pub ready_replicas: i32,
-    /// Pods that have been ready for as long as the Deployment asks for.
+    /// Pods that have been ready for at least `minReadySeconds`.
     pub available_replicas: i32,
-    /// What its conditions say.
+    /// Its conditions.
     pub conditions: Conditions,
 }
 
-/// What a Deployment's conditions say.
+/// The conditions of a Deployment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(from = "Option<Vec<RolloutCondition>>")]
 pub struct Conditions {
-    /// Those that tell of a failure.
+    /// The conditions that report a failure.
     pub failures: Vec<RolloutCondition>,
-    /// The ReplicaSet of the present template, if one is named: pods of another one are on their way out.
+    /// The ReplicaSet of the present template, if one is named: pods of another one are being replaced.
     pub newest: Option<Box<str>>,
-    /// When it was named.
+    /// When it was last named.
     pub named: Option<Timestamp>,
 }
 
@@ -143,8 +143,8 @@ impl From<Option<Vec<RolloutCondition>>> for Conditions {
 }
 
 /// The ReplicaSet in the message of the condition `Progressing`, in each of its wordings (`Created new replica set "a-1"`,
-/// `ReplicaSet "a-1" is progressing.`; kubernetes: pkg/controller/deployment/progress.go). It is of the template that was the
-/// present one at the last progress; see [`Deployment::unnamed_since`]. The API names it nowhere else.
+/// `ReplicaSet "a-1" is progressing.`; kubernetes: pkg/controller/deployment/progress.go). Its template was the present one at
+/// the last progress; see [`Deployment::unnamed_since`]. No other field of the API names it.
 fn replica_set(message: &str) -> Option<Box<str>> {
     message.split('"').nth(1).filter(|name| !name.is_empty()).map(Into::into)
 }
@@ -158,35 +158,35 @@ pub struct RolloutCondition {
     pub type_: String,
     /// True, False or Unknown.
     pub status: String,
-    /// In one word.
+    /// The reason.
     pub reason: Reason,
-    /// In words.
+    /// The message.
     pub message: String,
-    /// Since when it has its status.
+    /// Its transition time.
     #[serde(rename = "lastTransitionTime")]
     pub since: Option<Timestamp>,
-    /// When its controller last wrote it, as it does with each progress.
+    /// When the Deployment controller last wrote it, as it does with each progress.
     #[serde(rename = "lastUpdateTime")]
     pub updated: Option<Timestamp>,
 }
 
 impl Rollout {
-    /// Whether a pod is of an earlier template, so that what ails it says nothing about what is asked for now. One whose
-    /// template cannot be told counts as of the present one.
+    /// Whether a pod has an earlier template, so that its diagnosis is irrelevant for the present one. A pod whose template
+    /// cannot be determined counts as one of the present template.
     #[must_use]
     pub fn is_past(&self, pod: &Meta) -> bool {
         let of = pod.controller.as_ref().map(|controller| &controller.owner.name);
         let named = self.conditions.newest.as_deref().zip(of).is_some_and(|(newest, of)| **of != *newest);
-        // After a change of the number of pods as well, the template's is observed before its ReplicaSet is made.
+        // Without an updated pod, the ReplicaSet of the present template may not exist yet.
         named || self.updated_replicas == 0
     }
 }
 
 impl Deployment {
-    /// Since when the ReplicaSet that is named may be that of an earlier template, if it may.
+    /// Since when the named ReplicaSet may be that of an earlier template, if it may.
     ///
-    /// For a template that there has been before, its controller finds the ReplicaSet that it has, and names it with the next
-    /// progress alone; an image that cannot be pulled is named until its pods are gone (kubernetes:
+    /// For a template that existed before, the Deployment controller reuses its ReplicaSet, and names it only at the next
+    /// progress; the ReplicaSet of an image that cannot be pulled is named until its pods are deleted (kubernetes:
     /// pkg/controller/deployment/sync.go, `getNewReplicaSet`, and progress.go, `syncRolloutStatus`).
     #[must_use]
     pub fn unnamed_since(&self) -> Option<Timestamp> {
@@ -197,7 +197,7 @@ impl Deployment {
 }
 
 impl Projection for Deployment {
-    const KIND: Kind = Kind { group: "apps", version: "v1", kind: "Deployment", plural: "deployments" };
+    const KIND: ResourceKind = ResourceKind { group: "apps", version: "v1", kind: "Deployment", plural: "deployments" };
     const SELECTED: bool = true;
 
     fn decode(json: &str) -> serde_json::Result<Self> {
@@ -224,7 +224,7 @@ impl Projection for Deployment {
         #[derive(Deserialize)]
         struct Container {
             #[serde(default)]
-            ports: Vec<Port>,
+            ports: Vec<ContainerPort>,
         }
         #[derive(Default, Deserialize)]
         struct Strategy {
@@ -267,7 +267,7 @@ impl Projection for Deployment {
 
     fn carry_over(&mut self, before: Option<&Self>, _now: Instant) {
         self.additions.carry_over(before.map(|before| &before.additions));
-        // Who replaces the whole of it takes away what tells that it has any.
+        // A client that replaces the complete template removes the fields by which the defaults are detected.
         let same = before.filter(|before| before.meta.uid == self.meta.uid);
         self.template.has_defaults |= same.is_some_and(|before| before.template.has_defaults);
     }
@@ -276,7 +276,7 @@ impl Projection for Deployment {
         self.rollout == before.rollout && (self.owns_replicas || self.replicas == before.replicas)
     }
 
-    fn same(&self, before: &Self) -> bool {
+    fn has_same_content(&self, before: &Self) -> bool {
         self.fingerprint == before.fingerprint
             && self.additions == before.additions
             && self.owns_replicas == before.owns_replicas

@@ -1,4 +1,4 @@
-//! Pure: HTTPRoutes of ours. Their kind is of the Gateway API, whose CRDs a cluster may do without.
+//! Pure: our HTTPRoutes. The CRDs of the Gateway API are optional.
 
 use std::time::Instant;
 
@@ -7,36 +7,36 @@ use serde::Deserialize;
 
 use crate::apply::drift::{Additions, Fingerprint};
 use crate::cache::Projection;
-use crate::plan::meta::{Kind, Meta};
+use crate::plan::meta::{Meta, ResourceKind};
 
-use super::kept::Kept;
+use super::applied_child::AppliedChild;
 use super::managed_fields::ManagedFieldsReader;
 
-/// An HTTPRoute of ours: identity, drift, and what the controllers of its gateways say of it.
+/// An HTTPRoute: identity, drift, and what the controllers of its gateways report.
 #[derive(Debug)]
 pub struct HttpRoute {
-    /// Who it is.
+    /// Its metadata.
     pub meta: Meta,
-    /// What of it is ours.
+    /// The fingerprint of its owned part.
     pub fingerprint: Fingerprint,
-    /// What others have added where all is ours.
+    /// Additions of others in exclusive places.
     pub additions: Additions,
-    /// What it asks for, by whomever. All that the API server would fill in is rendered.
+    /// The fingerprint of its spec, regardless of the owners. All defaults of the API server are rendered.
     pub spec: Fingerprint,
-    /// When what is ours was last changed by us, in the API server's time.
+    /// When we last changed our part, by the clock of the API server.
     pub applied: Option<Timestamp>,
-    /// A word of each controller that has one of its gateways.
+    /// The report of each controller of one of its gateways.
     pub parents: Vec<RouteParent>,
 }
 
-/// What one controller says of a route and a gateway.
+/// What one controller reports about a route and a gateway.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RouteParent {
     /// The gateway.
     #[serde(rename = "parentRef")]
     pub gateway: ParentRef,
-    /// What is said.
+    /// Its conditions.
     pub conditions: Vec<RouteCondition>,
 }
 
@@ -52,20 +52,20 @@ pub struct ParentRef {
     pub section_name: Option<Box<str>>,
 }
 
-/// One aspect of a route, as metav1.Condition has it.
+/// A condition of a route, like metav1.Condition.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RouteCondition {
-    /// The aspect.
+    /// Its type.
     #[serde(rename = "type")]
     pub type_: Box<str>,
     /// True, False or Unknown.
     pub status: Box<str>,
-    /// In one word.
+    /// The reason.
     pub reason: Box<str>,
-    /// In words.
+    /// The message.
     pub message: Box<str>,
-    /// The generation of the route that it was judged by.
+    /// The generation of the route that it is about.
     pub observed_generation: Option<i64>,
 }
 
@@ -76,8 +76,8 @@ struct Status {
 }
 
 impl Projection for HttpRoute {
-    const KIND: Kind =
-        Kind { group: "gateway.networking.k8s.io", version: "v1", kind: "HTTPRoute", plural: "httproutes" };
+    const KIND: ResourceKind =
+        ResourceKind { group: "gateway.networking.k8s.io", version: "v1", kind: "HTTPRoute", plural: "httproutes" };
     const SELECTED: bool = true;
     const MAY_BE_MISSING: bool = true;
 
@@ -105,7 +105,7 @@ impl Projection for HttpRoute {
         self.parents == before.parents
     }
 
-    fn same(&self, before: &Self) -> bool {
+    fn has_same_content(&self, before: &Self) -> bool {
         self.fingerprint == before.fingerprint
             && self.additions == before.additions
             && self.spec == before.spec
@@ -113,7 +113,7 @@ impl Projection for HttpRoute {
     }
 }
 
-impl Kept for HttpRoute {
+impl AppliedChild for HttpRoute {
     fn additions(&self) -> &Additions {
         &self.additions
     }

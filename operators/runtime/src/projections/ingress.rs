@@ -1,4 +1,4 @@
-//! Pure: Ingresses of ours.
+//! Pure: our Ingresses.
 
 use std::time::Instant;
 
@@ -7,23 +7,23 @@ use serde::Deserialize;
 
 use crate::apply::drift::{Additions, Fingerprint};
 use crate::cache::Projection;
-use crate::plan::meta::{Kind, Meta};
+use crate::plan::meta::{Meta, ResourceKind};
 
-use super::kept::Kept;
+use super::applied_child::AppliedChild;
 use super::managed_fields::ManagedFieldsReader;
 
-/// An Ingress of ours: identity, drift, and where it can be reached.
+/// An Ingress: identity, drift, and its addresses.
 #[derive(Debug)]
 pub struct Ingress {
-    /// Who it is.
+    /// Its metadata.
     pub meta: Meta,
-    /// What of it is ours.
+    /// The fingerprint of its owned part.
     pub fingerprint: Fingerprint,
-    /// What others have added where all is ours.
+    /// Additions of others in exclusive places.
     pub additions: Additions,
-    /// When what is ours was last changed by us, in the API server's time.
+    /// When we last changed our part, by the clock of the API server.
     pub applied: Option<Timestamp>,
-    /// Whether its class is ours: an apply that sends none takes it away.
+    /// Whether we own its class: an apply without a class would remove it.
     pub owns_class: bool,
     /// The addresses that its controller has given it.
     pub addresses: Box<[Box<str>]>,
@@ -49,7 +49,8 @@ struct Address {
 }
 
 impl Projection for Ingress {
-    const KIND: Kind = Kind { group: "networking.k8s.io", version: "v1", kind: "Ingress", plural: "ingresses" };
+    const KIND: ResourceKind =
+        ResourceKind { group: "networking.k8s.io", version: "v1", kind: "Ingress", plural: "ingresses" };
     const SELECTED: bool = true;
 
     fn decode(json: &str) -> serde_json::Result<Self> {
@@ -78,7 +79,7 @@ impl Projection for Ingress {
         self.addresses == before.addresses
     }
 
-    fn same(&self, before: &Self) -> bool {
+    fn has_same_content(&self, before: &Self) -> bool {
         self.fingerprint == before.fingerprint
             && self.additions == before.additions
             && self.owns_class == before.owns_class
@@ -86,7 +87,7 @@ impl Projection for Ingress {
     }
 }
 
-impl Kept for Ingress {
+impl AppliedChild for Ingress {
     fn additions(&self) -> &Additions {
         &self.additions
     }

@@ -1,4 +1,4 @@
-//! Pure: Jobs of ours. They may outlive their owner, so their labels say whose they are.
+//! Pure: our Jobs. They may outlive their owner, so their labels name it.
 
 use std::collections::BTreeMap;
 
@@ -6,12 +6,12 @@ use jiff::Timestamp;
 use serde::Deserialize;
 
 use crate::cache::Projection;
-use crate::plan::meta::{INSTANCE, Kind, Meta, OWNER_KIND, Owner};
+use crate::plan::meta::{Meta, Owner, ResourceKind};
 
-/// A Job of ours.
+/// A Job.
 #[derive(Debug)]
 pub struct Job {
-    /// Who it is.
+    /// Its metadata.
     pub meta: Meta,
     owner: Option<Owner>,
     /// Its labels.
@@ -20,39 +20,43 @@ pub struct Job {
     pub created: Option<Timestamp>,
     /// How it ended, if it has.
     pub end: Option<JobEnd>,
-    /// Pods of it that have failed so far.
+    /// The number of its failed pods so far.
     pub failed: i32,
 }
 
 /// How a Job ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JobEnd {
-    /// A pod of it succeeded.
+    /// A pod succeeded.
     Complete,
-    /// It is given up: the reason, and in words.
+    /// The Job controller gave up.
     Failed {
-        /// In one CamelCase word, such as `BackoffLimitExceeded` or `DeadlineExceeded`.
+        /// The reason, such as `BackoffLimitExceeded` or `DeadlineExceeded`.
         reason: String,
-        /// In words.
+        /// The message.
         message: String,
     },
 }
 
 impl Projection for Job {
-    const KIND: Kind = Kind { group: "batch", version: "v1", kind: "Job", plural: "jobs" };
+    const KIND: ResourceKind = ResourceKind { group: "batch", version: "v1", kind: "Job", plural: "jobs" };
     const SELECTED: bool = true;
 
     fn decode(json: &str) -> serde_json::Result<Self> {
-        let WireMeta { metadata } = serde_json::from_str(json)?;
         let Wire { metadata: Labelled { labels, created }, status } = serde_json::from_str(json)?;
-        let owner = labels.get(OWNER_KIND).zip(labels.get(INSTANCE));
-        let owner = owner.map(|(kind, name)| Owner { kind: kind.as_str().into(), name: name.as_str().into() });
         let end = status.conditions.into_iter().filter(|c| c.status == "True").find_map(|c| match c.type_.as_str() {
             "Complete" => Some(JobEnd::Complete),
             "Failed" => Some(JobEnd::Failed { reason: c.reason, message: c.message }),
             _ => None,
         });
-        Ok(Self { meta: metadata, owner, labels, created, end, failed: status.failed })
+        Ok(Self {
+            meta: Meta::of_object(json)?,
+            owner: Owner::from_labels(&labels),
+            labels,
+            created,
+            end,
+            failed: status.failed,
+        })
     }
 
     fn meta(&self) -> &Meta {
@@ -63,14 +67,9 @@ impl Projection for Job {
         self.owner.as_ref().or_else(|| self.meta.controller.as_ref().map(|c| &c.owner))
     }
 
-    fn same(&self, before: &Self) -> bool {
+    fn has_same_content(&self, before: &Self) -> bool {
         self.end == before.end && self.failed == before.failed && self.labels == before.labels
     }
-}
-
-#[derive(Deserialize)]
-struct WireMeta {
-    metadata: Meta,
 }
 
 #[derive(Deserialize)]
@@ -108,6 +107,7 @@ struct WireCondition {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::meta::{INSTANCE, OWNER_KIND};
     use serde_json::{Value, json};
 
     fn job(conditions: &Value) -> Job {
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn how_it_ended_is_read() {
+    fn the_end_of_a_job_is_read() {
         assert_eq!(job(&json!([])).end, None);
         assert_eq!(job(&json!([{ "type": "FailureTarget", "status": "True" }])).end, None);
         assert_eq!(job(&json!([{ "type": "Complete", "status": "True" }])).end, Some(JobEnd::Complete));

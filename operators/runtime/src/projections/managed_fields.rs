@@ -1,5 +1,5 @@
-//! Pure: a child as the API server sends it, read only as far as needed: most of a Deployment's text is of no interest, and
-//! building it all in memory was a quarter of what a reconcile cost.
+//! Pure: decodes a child only as far as needed: most of the JSON of a Deployment is irrelevant, and decoding all of it was a
+//! quarter of the cost of a reconcile.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use crate::apply::drift::{Additions, Fingerprint, Made, Owners, Unapplied, rules};
-use crate::plan::meta::{Kind, Meta};
+use crate::apply::drift::{Additions, CreatedFingerprint, Fingerprint, Owners, Unapplied, rules};
+use crate::plan::meta::{Meta, ResourceKind};
 
-/// The top-level fields of an object, each unread.
+/// The top-level fields of an object, not decoded.
 pub(super) struct ManagedFieldsReader<'a> {
     fields: BTreeMap<&'a str, &'a RawValue>,
     owners: Owners,
@@ -33,23 +33,23 @@ impl<'a> ManagedFieldsReader<'a> {
         self.fields.get(name).map_or_else(|| Ok(T::default()), |raw| serde_json::from_str(raw.get()))
     }
 
-    /// The spec, by whomever it is so: it is that of an apply which renders all that the API server would fill in.
+    /// The fingerprint of the spec, regardless of the owners. It equals that of an apply that renders all defaults.
     pub(super) fn spec(&self) -> serde_json::Result<Fingerprint> {
         Ok(Fingerprint::of_rendered(&self.field("spec")?))
     }
 
-    /// When what is ours was last changed by us, in the API server's time.
+    /// When we last changed our part, by the clock of the API server.
     pub(super) fn applied(&self) -> Option<Timestamp> {
         self.owners.since
     }
 
-    /// Whether that path is ours: what is at its default, by apply alone, since a creation owns what is filled in as well.
+    /// Whether we own that path. A field at its default is owned only through an apply, since a creation owns defaults as well.
     pub(super) fn owns(&self, path: &str, is_default: bool) -> bool {
         let owns = |fields: &Option<Value>| fields.as_ref().is_some_and(|ours| ours.pointer(path).is_some());
         owns(&self.owners.applied) || !is_default && owns(&self.owners.patched)
     }
 
-    /// What of it is ours.
+    /// The fingerprint of the owned part.
     pub(super) fn fingerprint(&self) -> serde_json::Result<Fingerprint> {
         match self.owners.ours() {
             Some(ours) => Ok(Fingerprint::of_owned(&self.parts(field_names(&ours))?, &ours)),
@@ -57,13 +57,13 @@ impl<'a> ManagedFieldsReader<'a> {
         }
     }
 
-    /// What of it is ours, and what others have added where all is ours.
-    pub(super) fn compare(&self, kind: &Kind) -> serde_json::Result<(Fingerprint, Additions)> {
+    /// The fingerprint of the owned part, and additions of others in exclusive places.
+    pub(super) fn compare(&self, kind: &ResourceKind) -> serde_json::Result<(Fingerprint, Additions)> {
         self.compare_parts(kind).map(|(fingerprint, additions, _)| (fingerprint, additions))
     }
 
-    /// The same, and the parts of it that were read for that.
-    pub(super) fn compare_parts(&self, kind: &Kind) -> serde_json::Result<(Fingerprint, Additions, Value)> {
+    /// The same, and the parts that were decoded for it.
+    pub(super) fn compare_parts(&self, kind: &ResourceKind) -> serde_json::Result<(Fingerprint, Additions, Value)> {
         let rules = rules(kind);
         let all = self.owners.applied.iter().chain(&self.owners.patched).flat_map(field_names).chain(rules.fields());
         let parts = self.parts(all)?;
@@ -72,30 +72,35 @@ impl<'a> ManagedFieldsReader<'a> {
             (None, _) => Fingerprint::of_nothing(),
             (Some(ours), None) => Fingerprint::of_owned(&parts, &ours),
             (Some(ours), Some(_)) => {
-                let made = Made::of_owned(kind, &parts, &ours, self.owners.applied.as_ref());
+                let made = CreatedFingerprint::of_owned(kind, &parts, &ours, self.owners.applied.as_ref());
                 let others = made.others;
-                // Without others there is nobody who could have changed it.
-                let whole = (!self.owners.others.is_empty()).then(|| self.json.into());
+                // Without other managers, nothing can have been changed.
+                let live_json = (!self.owners.others.is_empty()).then(|| self.json.into());
                 additions.unapplied =
-                    Some(Box::new(Unapplied { made, first: others, since: self.owners.since, whole }));
+                    Some(Box::new(Unapplied { created: made, first: others, since: self.owners.since, live_json }));
                 others
             }
         };
         Ok((fingerprint, additions, parts))
     }
 
-    /// What of it is ours in that field of a top-level field, of the parts of it that were read. (A path of FieldsV1.)
-    pub(super) fn made_within(&self, kind: &Kind, parts: &Value, [top, field]: [&str; 2]) -> Made {
+    /// The fingerprint of the owned part of a field within a top-level field (a path of FieldsV1), from the decoded parts.
+    pub(super) fn created_within(
+        &self,
+        kind: &ResourceKind,
+        parts: &Value,
+        [top, field]: [&str; 2],
+    ) -> CreatedFingerprint {
         let within = |owned: &Value| match owned.pointer(&format!("/{top}/{field}")) {
             Some(below) => json!({ top: { field: below } }),
             None => json!({}),
         };
         let ours = self.owners.ours().as_deref().map_or_else(|| json!({}), within);
-        Made::of_owned(kind, parts, &ours, self.owners.applied.as_ref().map(within).as_ref())
+        CreatedFingerprint::of_owned(kind, parts, &ours, self.owners.applied.as_ref().map(within).as_ref())
     }
 
-    /// The ports of a Service as JSON, of the parts of it that were read, if all that we send of each is there and ours, and there are no
-    /// others.
+    /// The ports of a Service as JSON, from the decoded parts, if we own all fields that we send of each, and there are no other
+    /// ports.
     pub(super) fn ports(&self, parts: &Value) -> Option<Box<str>> {
         const SENT: [&str; 4] = ["name", "port", "protocol", "targetPort"];
         let ours = self.owners.ours()?;
@@ -111,7 +116,7 @@ impl<'a> ManagedFieldsReader<'a> {
         (owned.len() == sent.len() && owned.iter().all(is_whole)).then(|| Value::Array(sent).to_string().into())
     }
 
-    /// These top-level fields, as far as an apply may own them.
+    /// Decodes these top-level fields, as far as an apply may own them.
     fn parts<'n>(&self, names: impl Iterator<Item = &'n str>) -> serde_json::Result<Value> {
         let mut parts = Map::new();
         for name in names {
@@ -129,7 +134,7 @@ fn field_names(fields: &Value) -> impl Iterator<Item = &str> {
     fields.as_object().into_iter().flat_map(Map::keys).filter_map(|path| path.strip_prefix("f:"))
 }
 
-/// The metadata that an apply may own.
+/// The part of the metadata that an apply may own.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct OwnableMeta {

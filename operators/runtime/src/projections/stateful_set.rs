@@ -1,41 +1,42 @@
-//! Pure: StatefulSets of ours.
+//! Pure: our StatefulSets.
 
 use serde::Deserialize;
 
 use super::managed_fields::ManagedFieldsReader;
 use crate::apply::drift::Fingerprint;
 use crate::cache::Projection;
-use crate::plan::meta::{Kind, Meta};
+use crate::plan::meta::{Meta, ResourceKind};
 
-/// A StatefulSet of ours: identity, drift, and how it fares.
+/// A StatefulSet: identity, drift, and its status.
 #[derive(Debug)]
 pub struct StatefulSet {
-    /// Who it is.
+    /// Its metadata.
     pub meta: Meta,
-    /// What of it is ours.
+    /// The fingerprint of its owned part.
     pub fingerprint: Fingerprint,
-    /// The number of pods asked for.
+    /// The desired number of pods.
     pub replicas: i32,
-    /// What its own controller says.
+    /// What the StatefulSet controller reports.
     pub status: StatefulSetStatus,
 }
 
-/// What a StatefulSet's status says.
+/// The status of a StatefulSet.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct StatefulSetStatus {
-    /// The generation that the rest speaks of.
+    /// The generation of these fields.
     pub observed_generation: i64,
     /// Pods that exist.
     pub replicas: i32,
     /// Pods that are ready.
     pub ready_replicas: i32,
-    /// Names the present template: a pod with another one in its label `controller-revision-hash` is outdated.
+    /// The revision of the present template: a pod with another one in its label `controller-revision-hash` is outdated.
     pub update_revision: String,
 }
 
 impl Projection for StatefulSet {
-    const KIND: Kind = Kind { group: "apps", version: "v1", kind: "StatefulSet", plural: "statefulsets" };
+    const KIND: ResourceKind =
+        ResourceKind { group: "apps", version: "v1", kind: "StatefulSet", plural: "statefulsets" };
     const SELECTED: bool = true;
 
     fn decode(json: &str) -> serde_json::Result<Self> {
@@ -64,7 +65,7 @@ impl Projection for StatefulSet {
         self.status == before.status
     }
 
-    fn same(&self, before: &Self) -> bool {
+    fn has_same_content(&self, before: &Self) -> bool {
         self.fingerprint == before.fingerprint && self.replicas == before.replicas && self.status == before.status
     }
 }
@@ -74,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_its_controller_says_is_read() {
+    fn the_status_is_read() {
         let set = serde_json::json!({
             "metadata": { "namespace": "n", "name": "a" },
             "spec": { "replicas": 1 },

@@ -1,4 +1,4 @@
-//! When a pass over an object is followed by another.
+//! When an object is requeued.
 
 use std::convert::Infallible;
 use std::sync::Mutex;
@@ -10,29 +10,29 @@ use kube::client::Body;
 use serde_json::json;
 
 use super::*;
-use crate::apply::Writer;
-use crate::cache::{Entry, Store};
-use crate::controller::Watches;
+use crate::apply::ObjectWriter;
+use crate::cache::{CacheEntry, Store};
+use crate::controller::WatchBuilder;
 use crate::leader_election::Fence;
-use crate::plan::meta::{Key, Kind};
+use crate::plan::meta::{Key, ResourceKind};
 use crate::plan::{Apply, Plan};
 use crate::projections::{ConfigMap, Custom, CustomKind};
-use crate::status::Vain;
+use crate::status::NoOpWrites;
 use crate::workqueue::Queue;
 
 #[derive(Debug)]
 struct Named;
 
 impl CustomKind for Named {
-    const KIND: Kind = Kind { group: "example.com", version: "v1", kind: "Named", plural: "nameds" };
+    const KIND: ResourceKind = ResourceKind { group: "example.com", version: "v1", kind: "Named", plural: "nameds" };
     type Spec = Vec<String>;
     type Status = SampleStatus;
 }
 
-/// Has, beside its effects, the ConfigMaps that the spec names and that have not been made. One called `effect` is an effect.
+/// Applies the ConfigMaps that the spec names and that do not exist: the one named `effect` as an effect, others independently.
 struct Test {
     objects: Arc<Store<Custom<Named>>>,
-    made: Arc<Mutex<Vec<String>>>,
+    created: Arc<Mutex<Vec<String>>>,
 }
 
 impl Operator for Test {
@@ -45,19 +45,19 @@ impl Operator for Test {
         &self.objects
     }
 
-    fn watch(&self, _: &mut Watches) {}
+    fn watch(&self, _: &mut WatchBuilder) {}
 
     async fn observe(&self, object: &Arc<Self::Object>) -> Result<Self::Observed, Error> {
-        let made = self.made.lock().unwrap();
-        Ok(object.spec.iter().filter(|name| !made.contains(*name)).cloned().collect())
+        let created = self.created.lock().unwrap();
+        Ok(object.spec.iter().filter(|name| !created.contains(*name)).cloned().collect())
     }
 
     fn plan(missing: &Self::Observed, _: Timestamp) -> Plan<SampleStatus, Infallible> {
         let apply =
             |name: &String| Apply::new(ConfigMap::KIND, Key::new("n", name), &json!({ "metadata": { "name": name } }));
-        let (effects, aside): (Vec<_>, Vec<_>) =
+        let (effects, independent): (Vec<_>, Vec<_>) =
             missing.iter().map(apply).partition(|apply| *apply.key.name == *"effect");
-        Plan { effects: effects.into_iter().map(Effect::Apply).collect(), independent: aside, ..Plan::nothing() }
+        Plan { effects: effects.into_iter().map(Effect::Apply).collect(), independent, ..Plan::nothing() }
     }
 
     async fn act(&self, _: &Arc<Self::Object>, act: Infallible) -> Result<(), Error> {
@@ -65,17 +65,17 @@ impl Operator for Test {
     }
 }
 
-/// An API server that refuses to make these.
+/// An API server that rejects the creation of these objects.
 fn operator(refused: &Arc<Mutex<Vec<&'static str>>>) -> (Test, StatusWriter) {
     answering(refused, 500)
 }
 
 /// The same, with that code.
 fn answering(refused: &Arc<Mutex<Vec<&'static str>>>, refusal: u16) -> (Test, StatusWriter) {
-    let operator = Test { objects: Arc::new(Store::new(1)), made: Arc::default() };
-    let (refused, made) = (refused.clone(), operator.made.clone());
+    let operator = Test { objects: Arc::new(Store::new(1)), created: Arc::default() };
+    let (refused, created) = (refused.clone(), operator.created.clone());
     let service = tower::service_fn(move |request: Request<Body>| {
-        let (refused, made) = (refused.clone(), made.clone());
+        let (refused, created) = (refused.clone(), created.clone());
         async move {
             let creates = request.method() == Method::POST;
             let body: serde_json::Value =
@@ -83,7 +83,7 @@ fn answering(refused: &Arc<Mutex<Vec<&'static str>>>, refusal: u16) -> (Test, St
             let name = body["metadata"]["name"].as_str().unwrap_or_default().to_owned();
             let code = if creates && refused.lock().unwrap().contains(&&*name) { refusal } else { 200 };
             if creates && code == 200 {
-                made.lock().unwrap().push(name.clone());
+                created.lock().unwrap().push(name.clone());
             }
             let answer = match code {
                 200 => json!({ "metadata": { "namespace": "n", "name": name, "uid": "u", "resourceVersion": "9" } }),
@@ -97,65 +97,73 @@ fn answering(refused: &Arc<Mutex<Vec<&'static str>>>, refusal: u16) -> (Test, St
     });
     let client = Client::new(service, "default");
     let events = crate::events::channel(client.clone(), "manager").0("test");
-    let mut writer = Writer::new(client, Queue::new("test"), "test", Fence::open());
-    writer.knows(&operator.objects);
+    let mut writer = ObjectWriter::new(client, Queue::new("test"), "test", Fence::open());
+    writer.add_store(&operator.objects);
     (
         operator,
-        StatusWriter { writer, events, managed_by: "ns/lease".to_owned(), controller: "test", vain: Vain::default() },
+        StatusWriter {
+            writer,
+            events,
+            managed_by: "ns/lease".to_owned(),
+            controller: "test",
+            no_op_writes: NoOpWrites::default(),
+        },
     )
 }
 
 fn object(spec: &[&str]) -> Arc<Custom<Named>> {
     let object = json!({ "metadata": { "namespace": "n", "name": "a", "uid": "o", "resourceVersion": "7", "generation": 1 },
         "spec": spec });
-    Entry::decode(&object.to_string()).unwrap().into_object().expect("it decodes")
+    CacheEntry::decode(&object.to_string()).unwrap().into_object().expect("it decodes")
 }
 
 #[tokio::test]
-async fn what_is_made_late_beside_the_effects_is_looked_at_once_more() {
+async fn an_object_is_requeued_after_an_independent_apply() {
     let refused = Arc::new(Mutex::new(vec!["a"]));
     let (operator, context) = operator(&refused);
     let object = object(&["a"]);
-    let pass = async || reconcile(&operator, &context, &object, 0).await.unwrap();
-    let Requeue::After(again) = pass().await else { panic!("it is tried again") };
-    assert!(again < LOOK_AGAIN, "{again:?}");
+    let reconciled = async || reconcile(&operator, &context, &object, 0).await.unwrap();
+    let Requeue::After(again) = reconciled().await else { panic!("it is retried") };
+    assert!(again < REQUEUE_AFTER_INDEPENDENT_APPLY, "{again:?}");
     refused.lock().unwrap().clear();
     tokio::time::sleep(again).await;
-    assert_eq!(pass().await, Requeue::After(LOOK_AGAIN), "something may go because it is there");
-    assert_eq!(pass().await, Requeue::OnChange, "at rest nothing is looked for");
+    assert_eq!(reconciled().await, Requeue::After(REQUEUE_AFTER_INDEPENDENT_APPLY), "the next steps may depend on it");
+    assert_eq!(reconciled().await, Requeue::OnChange, "nothing is left to do");
 }
 
-/// What follows from one does not wait for the other's next try, which may be a minute away.
+/// The requeue does not wait for the backoff of another apply, which may be a minute.
 #[tokio::test]
-async fn what_is_made_is_looked_at_whatever_becomes_of_the_rest() {
+async fn an_object_is_requeued_soon_although_another_independent_apply_fails() {
     let (operator, context) = operator(&Arc::new(Mutex::new(vec!["b"])));
     let object = object(&["b"]);
     let mut again = Duration::ZERO;
-    while again <= LOOK_AGAIN {
+    while again <= REQUEUE_AFTER_INDEPENDENT_APPLY {
         tokio::time::sleep(again).await;
-        let Requeue::After(delay) = reconcile(&operator, &context, &object, 0).await.unwrap() else { panic!("no try") };
+        let Requeue::After(delay) = reconcile(&operator, &context, &object, 0).await.unwrap() else {
+            panic!("no requeue")
+        };
         again = delay;
     }
     let object = self::object(&["b", "c"]);
-    let Requeue::After(delay) = reconcile(&operator, &context, &object, 0).await.unwrap() else { panic!("no try") };
-    assert!(delay <= LOOK_AGAIN, "{delay:?}, though the other is tried again after {again:?}");
+    let Requeue::After(delay) = reconcile(&operator, &context, &object, 0).await.unwrap() else { panic!("no requeue") };
+    assert!(delay <= REQUEUE_AFTER_INDEPENDENT_APPLY, "{delay:?}, though the other is retried after {again:?}");
 }
 
-/// A quota, say, or a class of priority that is not there: until a person has changed that, the rest goes on.
+/// A quota, for example, or a missing priority class: until a user has changed that, other applies continue.
 #[tokio::test]
-async fn what_is_refused_keeps_nothing_else_from_being_made() {
-    for (code, made) in [(403, vec!["b"]), (500, vec![])] {
+async fn a_failure_that_needs_attention_does_not_block_independent_applies() {
+    for (code, created) in [(403, vec!["b"]), (500, vec![])] {
         let (operator, context) = answering(&Arc::new(Mutex::new(vec!["effect"])), code);
         reconcile(&operator, &context, &object(&["effect", "b"]), 0).await.unwrap_err();
-        assert_eq!(*operator.made.lock().unwrap(), made, "{code}");
+        assert_eq!(*operator.created.lock().unwrap(), created, "{code}");
     }
 }
 
-/// What leads to that name goes once the status tells of it.
+/// What routes to that name is removed once the status reports it.
 #[tokio::test]
-async fn a_name_that_is_taken_beside_an_effect_that_failed_is_told_as_well() {
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let seen = told.clone();
+async fn a_taken_name_is_reported_in_addition_to_a_failed_effect() {
+    let reported = Arc::new(Mutex::new(Vec::new()));
+    let seen = reported.clone();
     let service = tower::service_fn(move |request: Request<Body>| {
         let seen = seen.clone();
         async move {
@@ -166,7 +174,7 @@ async fn a_name_that_is_taken_beside_an_effect_that_failed_is_told_as_well() {
             let (code, answer) = match method {
                 Method::POST if name == "effect" => (422, failed(422, "Invalid")),
                 Method::POST => (409, failed(409, "AlreadyExists")),
-                // Of nobody that we know.
+                // Without a known owner.
                 Method::GET => {
                     (200, json!({ "metadata": { "namespace": "n", "name": "b", "uid": "x", "resourceVersion": "3" } }))
                 }
@@ -182,10 +190,10 @@ async fn a_name_that_is_taken_beside_an_effect_that_failed_is_told_as_well() {
         }
     });
     let (operator, mut context) = answering(&Arc::default(), 500);
-    let mut writer = Writer::new(Client::new(service, "default"), Queue::new("test"), "test", Fence::open());
-    writer.knows(&operator.objects);
+    let mut writer = ObjectWriter::new(Client::new(service, "default"), Queue::new("test"), "test", Fence::open());
+    writer.add_store(&operator.objects);
     context.writer = writer;
     reconcile(&operator, &context, &object(&["effect", "b"]), 0).await.unwrap_err();
-    let told = told.lock().unwrap().join("\n");
-    assert!(told.contains("ConfigMap b exists and does not belong to this Named"), "{told}");
+    let reported = reported.lock().unwrap().join("\n");
+    assert!(reported.contains("ConfigMap b exists and does not belong to this Named"), "{reported}");
 }

@@ -1,11 +1,11 @@
-//! Pure: conditions: making them, merging them with those seen before, and telling which transitions deserve an Event.
+//! Pure: creates conditions, merges them with those before, and finds the transitions that deserve an Event.
 
 use api::{Condition, ConditionStatus, Contract, Reason, condition_type};
 use jiff::{Timestamp, Unit};
 
 use crate::plan::EventDraft;
 
-/// A condition judged now. Its transition time is `now`; [`merge`] puts back an older one where nothing changed.
+/// A condition with the transition time `now`; [`merge`] restores an older time if the status has not changed.
 #[must_use]
 pub fn condition(
     type_: &'static str,
@@ -25,19 +25,19 @@ pub fn condition(
     }
 }
 
-/// The three shapes of the summary, as kstatus and Argo CD read them.
+/// The three states of the summary, as kstatus and Argo CD read them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Summary {
-    /// All is as asked: Ready=True.
+    /// All is as desired: Ready=True.
     Ready,
     /// Work is under way: Ready=False, Reconciling=True.
     Reconciling,
-    /// A person is needed: Ready=False, Stalled=True.
+    /// It needs attention: Ready=False, Stalled=True.
     Stalled,
 }
 
 impl Summary {
-    /// The conditions of that shape.
+    /// The conditions of that state.
     #[must_use]
     pub fn conditions(&self, reason: impl Into<Reason>, message: impl Into<String>, now: Timestamp) -> Vec<Condition> {
         use ConditionStatus::{False, True};
@@ -54,8 +54,8 @@ impl Summary {
     }
 }
 
-/// Completes `planned` with what is the same for every kind: the generation everywhere, the manager, and the transition
-/// time of each condition whose status is the one seen before.
+/// Completes `planned` with what is the same for every kind: the generations, the manager, and the transition time of each
+/// condition whose status has not changed.
 pub fn merge(planned: &mut Contract, before: &Contract, generation: i64, manager: &str) {
     planned.observed_generation = generation;
     planned.managed_by = Some(manager.to_owned());
@@ -72,24 +72,24 @@ pub fn merge(planned: &mut Contract, before: &Contract, generation: i64, manager
     planned.conditions.sort_by(|a, b| a.type_.cmp(&b.type_));
 }
 
-/// What to announce when conditions go from `before` to `after`: once per transition, and nothing for an object that is
-/// ready at the first look.
+/// The Events when conditions change from `before` to `after`: one per transition, and none for an object that is Ready at its
+/// first reconcile.
 #[must_use]
 pub fn transitions(before: &Contract, after: &Contract) -> Vec<EventDraft> {
     let mut transitions = Vec::new();
     let ready = after.is_true(condition_type::READY);
     if ready && before.observed_generation >= 0 && !before.is_true(condition_type::READY) {
-        transitions.extend(announce(after, condition_type::READY, false));
+        transitions.extend(event(after, condition_type::READY, false));
     }
     let stalled =
         |contract: &Contract| contract.condition(condition_type::STALLED).map(|c| (c.status, c.reason.clone()));
     if stalled(after).is_some() && stalled(before) != stalled(after) {
-        transitions.extend(announce(after, condition_type::STALLED, true));
+        transitions.extend(event(after, condition_type::STALLED, true));
     }
     transitions
 }
 
-fn announce(contract: &Contract, type_: &str, warning: bool) -> Option<EventDraft> {
+fn event(contract: &Contract, type_: &str, warning: bool) -> Option<EventDraft> {
     let condition = contract.condition(type_)?;
     Some(EventDraft { warning, reason: condition.reason.clone(), message: condition.message.clone() })
 }
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn announces_each_transition_once() {
+    fn each_transition_has_one_event() {
         let (untouched, working) = (Contract::default(), contract(&Summary::Reconciling, "Starting", 1));
         let (ready, stalled) = (contract(&Summary::Ready, "Ready", 2), contract(&Summary::Stalled, "BadImage", 3));
         assert_eq!(transitions(&untouched, &ready), []);

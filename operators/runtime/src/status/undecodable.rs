@@ -1,21 +1,21 @@
-//! Pure: what to say of an object that does not decode.
+//! Pure: the status of an object that does not decode.
 
 use api::{Contract, ReconcileReason, condition_type};
 use jiff::Timestamp;
 
 use super::conditions::{self, Summary};
 
-/// What its status says from now on, beside everything else that is in it: facts which no longer come from a decoded object
-/// are still the truth about its volumes. `None` if it says so already.
+/// The common part of its status, in addition to everything else in it, which is still true about its volumes. `None` if the
+/// status contains it already.
 #[must_use]
 pub fn undecodable(before: &Contract, error: &str, generation: i64, manager: &str, now: Timestamp) -> Option<Contract> {
-    let message = format!("this object does not decode, so nothing is done for it: {error}");
+    let message = format!("this object is not reconciled, since it does not decode: {error}");
     let mut contract = Contract {
         conditions: Summary::Stalled.conditions(ReconcileReason::Undecodable, message, now),
         ..Contract::default()
     };
     conditions::merge(&mut contract, before, generation, manager);
-    // What else was judged before stays, with the generation that it was judged at.
+    // Other conditions stay, with their generation.
     let replaced =
         [condition_type::READY, condition_type::RECONCILING, condition_type::STALLED, condition_type::CONFLICT];
     let kept = before.conditions.iter().filter(|condition| !replaced.contains(&&*condition.type_));
@@ -42,7 +42,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_said_once_and_other_conditions_stay() {
+    fn it_is_reported_once_and_other_conditions_stay() {
         let mut before = Contract {
             conditions: Summary::Ready.conditions(api::Reason::reported("Running"), "it serves", at(1)),
             ..Contract::default()
@@ -51,10 +51,10 @@ mod tests {
             condition("BackupHealthy", ConditionStatus::True, api::Reason::reported("Verified"), "", at(1));
         healthy.observed_generation = Some(3);
         before.conditions.push(healthy);
-        let told = undecodable(&before, "invalid value", 4, "ns/lease", at(2)).expect("Ready=True is no longer so");
-        assert!(told.is_true(condition_type::STALLED) && !told.is_true(condition_type::READY));
-        assert_eq!(told.condition("BackupHealthy").unwrap().observed_generation, Some(3));
-        assert_eq!(undecodable(&told, "invalid value", 4, "ns/lease", at(9)), None);
-        assert!(undecodable(&told, "another", 5, "ns/lease", at(9)).is_some());
+        let reported = undecodable(&before, "invalid value", 4, "ns/lease", at(2)).expect("Ready=True is no longer so");
+        assert!(reported.is_true(condition_type::STALLED) && !reported.is_true(condition_type::READY));
+        assert_eq!(reported.condition("BackupHealthy").unwrap().observed_generation, Some(3));
+        assert_eq!(undecodable(&reported, "invalid value", 4, "ns/lease", at(9)), None);
+        assert!(undecodable(&reported, "another", 5, "ns/lease", at(9)).is_some());
     }
 }

@@ -1,18 +1,18 @@
-//! Field ownership, coarser than the API server's: lists belong to a manager whole. And the paths that it is made of.
+//! Field ownership, coarser than that of the API server: a manager owns complete lists. And the paths of fields.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-pub(super) type Path = Vec<String>;
-pub(super) type Owned = BTreeSet<Path>;
+pub(super) type LeafPath = Vec<String>;
+pub(super) type Owned = BTreeSet<LeafPath>;
 
-/// The leaves of what an apply sends, without what it never owns.
+/// The leaves that an apply sends, without those that it never owns.
 pub(super) fn of(body: &Value) -> Owned {
     let mut owned = Owned::new();
     collect(body, &mut Vec::new(), &mut owned);
-    let identity = |path: &Path| match path.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+    let identity = |path: &LeafPath| match path.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["apiVersion" | "kind"] => true,
         ["metadata", part] => matches!(part, "name" | "namespace" | "uid" | "generation" | "resourceVersion"),
         _ => false,
@@ -21,9 +21,9 @@ pub(super) fn of(body: &Value) -> Owned {
     owned
 }
 
-fn collect(value: &Value, path: &mut Path, owned: &mut Owned) {
+fn collect(value: &Value, path: &mut LeafPath, owned: &mut Owned) {
     match value {
-        // A selector belongs to a manager whole as well.
+        // A selector is atomic as well.
         Value::Object(fields) if !fields.is_empty() && path.last().is_none_or(|last| last != "selector") => {
             for (key, field) in fields {
                 path.push(key.clone());
@@ -35,7 +35,7 @@ fn collect(value: &Value, path: &mut Path, owned: &mut Owned) {
     }
 }
 
-/// What a manager owns by a patch is kept under its name with this before it.
+/// The prefix of a manager for the fields that it owns through patches.
 pub(super) const PATCHED: &str = "patched/";
 
 /// `managedFields`, with the times at which managers last changed what they own.
@@ -51,7 +51,7 @@ pub(super) fn managed_fields(owned: &BTreeMap<String, Owned>, changed: &BTreeMap
     owned.iter().filter(|(_, owned)| !owned.is_empty()).map(entry).collect()
 }
 
-/// The same as the API server writes it.
+/// The fields as a FieldsV1.
 fn fields_v1(owned: &Owned) -> Value {
     let mut fields = Value::Object(Map::new());
     for path in owned {
@@ -69,13 +69,13 @@ fn fields_v1(owned: &Owned) -> Value {
     fields
 }
 
-/// What is at a path, if anything.
-pub(super) fn at<'a>(value: &'a Value, path: &Path) -> Option<&'a Value> {
+/// The value at a path.
+pub(super) fn at<'a>(value: &'a Value, path: &LeafPath) -> Option<&'a Value> {
     path.iter().try_fold(value, |value, key| value.get(key))
 }
 
-/// Puts a leaf at a path, making what leads there.
-pub(super) fn set(value: &mut Value, path: &Path, leaf: Value) {
+/// Sets a leaf at a path, and creates its parents.
+pub(super) fn set(value: &mut Value, path: &LeafPath, leaf: Value) {
     let mut place = value;
     for key in path {
         if !place.is_object() {
@@ -86,8 +86,8 @@ pub(super) fn set(value: &mut Value, path: &Path, leaf: Value) {
     *place = leaf;
 }
 
-/// Takes away what is at a path.
-pub(super) fn remove(value: &mut Value, path: &Path) {
+/// Removes the value at a path.
+pub(super) fn remove(value: &mut Value, path: &LeafPath) {
     let Some((last, parents)) = path.split_last() else { return };
     let parent = parents.iter().try_fold(value, |value, key| value.get_mut(key));
     if let Some(parent) = parent.and_then(Value::as_object_mut) {

@@ -1,128 +1,129 @@
-//! What is remembered of one key.
+//! What the queue remembers of one key.
 
 use std::time::{Duration, Instant};
 
-use super::version::Version;
-use crate::plan::meta::{Key, Kind};
+use super::object_version::ObjectVersion;
+use crate::plan::meta::{Key, ResourceKind};
 use crate::retry::Backoff;
 
-/// So many writes to children of one key within [`FIGHT`] are a fight with another writer, not a person at work: the key
-/// then rests until that time is over, or its object is edited.
-pub const FIGHT_WRITES: u32 = 300;
-/// See [`FIGHT_WRITES`].
-pub const FIGHT: Duration = Duration::from_secs(60);
-/// For so long after it was noticed a fight is told of: another writer that goes on is noticed again by then.
-const FIGHT_OVER: Duration = FIGHT.saturating_mul(2);
+/// This number of writes to children of one key within [`CONTENTION_WINDOW`] is a contention with another writer, not a user at
+/// work: the key then rests until the end of that window, or until its object is edited.
+pub const CONTENTION_WRITES: u32 = 300;
+/// See [`CONTENTION_WRITES`].
+pub const CONTENTION_WINDOW: Duration = Duration::from_secs(60);
+/// How long a contention is reported after it was detected: one that continues is detected again by then.
+const CONTENTION_REPORTED_FOR: Duration = CONTENTION_WINDOW.saturating_mul(2);
 
-/// So many repairs of children of one key within [`SLOW_FIGHT`], too seldom for a fight, are told of: somebody comes back.
-pub const SLOW_FIGHT_REPAIRS: u32 = 10;
-/// See [`SLOW_FIGHT_REPAIRS`].
-pub const SLOW_FIGHT: Duration = Duration::from_secs(3600);
+/// This number of repairs of children of one key within [`SLOW_CONTENTION_WINDOW`] is reported, even if it is too low for a
+/// contention.
+pub const SLOW_CONTENTION_REPAIRS: u32 = 10;
+/// See [`SLOW_CONTENTION_REPAIRS`].
+pub const SLOW_CONTENTION_WINDOW: Duration = Duration::from_secs(3600);
 
-/// What is remembered of a key.
-pub(super) struct Item {
-    pub(super) place: Place,
-    /// Events that came in while the key was being processed, and are not known to be our own.
-    pub(super) news: Vec<Option<Version>>,
-    /// Own writes that have not come back.
-    pub(super) writes: Vec<Version>,
-    /// Present while passes fail.
+/// What the queue remembers of a key.
+pub(super) struct QueueItem {
+    pub(super) state: ItemState,
+    /// Events that arrived while the key was being processed, and are not known to be those of own writes.
+    pub(super) pending_events: Vec<Option<ObjectVersion>>,
+    /// Own writes without an event.
+    pub(super) writes: Vec<ObjectVersion>,
+    /// The backoff and the number of failures, while reconciles fail.
     pub(super) backoff: Option<(Backoff, u32)>,
-    /// Of the object at its last pass.
+    /// The generation of the object at its last reconcile.
     pub(super) generation: i64,
-    /// Writes to children, since when.
+    /// The number of writes to children, and since when.
     pub(super) child_writes: Option<(Instant, u32)>,
-    /// Changes of others to children that were taken back, since when.
+    /// The number of repairs of children, and since when.
     pub(super) repairs: Option<(Instant, u32)>,
-    /// The child of the last of these, once there were [`SLOW_FIGHT_REPAIRS`]; until it is told of.
-    pub(super) slow_fight: Option<(Kind, Key)>,
-    /// When a child was made last after the object had had children.
-    pub(super) made_child: Option<Instant>,
-    /// The last fight, and when it was noticed.
-    pub(super) fight: Option<(Instant, Fight)>,
+    /// The child of the last repair, once there were [`SLOW_CONTENTION_REPAIRS`]; until it is reported.
+    pub(super) slow_contention: Option<(ResourceKind, Key)>,
+    /// When a child was last created for an object that had children before.
+    pub(super) created_child: Option<Instant>,
+    /// The last contention, and when it was detected.
+    pub(super) contention: Option<(Instant, Contention)>,
 }
 
-/// A fight with another writer over a child.
+/// A contention with another writer over a child.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fight {
-    /// The child that was written last.
-    pub child: (Kind, Key),
-    /// How long it takes from now until it counts as over, if no other one is noticed.
+pub struct Contention {
+    /// The last written child.
+    pub child: (ResourceKind, Key),
+    /// The time until it ends, if it is not detected again.
     pub left: Duration,
 }
 
-/// Where a key is.
+/// The state of a key.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum ItemState {
     Idle,
     Ready(Instant),
     Delayed(Instant, u64),
-    /// Wanted, but waiting for own writes to come back, at the latest until the time given.
-    CatchingUp(Instant, u64),
+    /// Waiting for the events of own writes, until that time at the latest.
+    WaitingForCache(Instant, u64),
     Processing(Instant),
 }
 
-impl Item {
-    /// Until when the key is to rest, if it is in a fight.
-    pub(super) fn fights_until(&self, now: Instant) -> Option<Instant> {
+impl QueueItem {
+    /// Until when the key rests, if there is a contention.
+    pub(super) fn rests_until(&self, now: Instant) -> Option<Instant> {
         let (since, writes) = self.child_writes?;
-        Some(since + FIGHT).filter(|rested| writes >= FIGHT_WRITES && now < *rested)
+        Some(since + CONTENTION_WINDOW).filter(|end| writes >= CONTENTION_WRITES && now < *end)
     }
 
-    pub(super) fn count_child_write(&mut self, kind: Kind, child: &Key, now: Instant) {
-        let (since, writes) = one_more(self.child_writes, FIGHT, now);
+    pub(super) fn count_child_write(&mut self, kind: ResourceKind, child: &Key, now: Instant) {
+        let (since, writes) = count_within(self.child_writes, CONTENTION_WINDOW, now);
         self.child_writes = Some((since, writes));
-        if writes == FIGHT_WRITES {
-            self.fight = Some((now, Fight { child: (kind, child.clone()), left: FIGHT_OVER }));
+        if writes == CONTENTION_WRITES {
+            self.contention = Some((now, Contention { child: (kind, child.clone()), left: CONTENTION_REPORTED_FOR }));
         }
     }
 
-    pub(super) fn count_repair(&mut self, kind: Kind, child: &Key, now: Instant) {
-        let (since, repairs) = one_more(self.repairs, SLOW_FIGHT, now);
+    pub(super) fn count_repair(&mut self, kind: ResourceKind, child: &Key, now: Instant) {
+        let (since, repairs) = count_within(self.repairs, SLOW_CONTENTION_WINDOW, now);
         self.repairs = Some((since, repairs));
-        if repairs == SLOW_FIGHT_REPAIRS {
-            (self.repairs, self.slow_fight) = (None, Some((kind, child.clone())));
+        if repairs == SLOW_CONTENTION_REPAIRS {
+            (self.repairs, self.slow_contention) = (None, Some((kind, child.clone())));
         }
     }
 
-    /// The fight that the key is in, or has just been in.
-    pub(super) fn fight(&self, now: Instant) -> Option<Fight> {
-        let (noticed, fight) = self.fight.as_ref()?;
-        let left = (*noticed + FIGHT_OVER).saturating_duration_since(now);
-        (!left.is_zero()).then(|| Fight { left, ..fight.clone() })
+    /// The present or recent contention.
+    pub(super) fn contention(&self, now: Instant) -> Option<Contention> {
+        let (noticed, contention) = self.contention.as_ref()?;
+        let left = (*noticed + CONTENTION_REPORTED_FOR).saturating_duration_since(now);
+        (!left.is_zero()).then(|| Contention { left, ..contention.clone() })
     }
 
     /// Whether there is nothing to remember.
     pub(super) fn is_idle(&self, now: Instant) -> bool {
-        self.place == Place::Idle
+        self.state == ItemState::Idle
             && self.writes.is_empty()
             && self.backoff.is_none()
-            && self.child_writes.is_none_or(|(since, _)| now >= since + FIGHT)
-            && self.repairs.is_none_or(|(since, _)| now >= since + SLOW_FIGHT)
-            && self.slow_fight.is_none()
-            && self.fight(now).is_none()
+            && self.child_writes.is_none_or(|(since, _)| now >= since + CONTENTION_WINDOW)
+            && self.repairs.is_none_or(|(since, _)| now >= since + SLOW_CONTENTION_WINDOW)
+            && self.slow_contention.is_none()
+            && self.contention(now).is_none()
     }
 }
 
-/// One more of what is counted since a moment, or the first again if that is too long ago.
-fn one_more(counted: Option<(Instant, u32)>, within: Duration, now: Instant) -> (Instant, u32) {
+/// Increments a count within a window, or starts a new window.
+fn count_within(counted: Option<(Instant, u32)>, within: Duration, now: Instant) -> (Instant, u32) {
     let (since, times) = counted.filter(|(since, _)| now < *since + within).unwrap_or((now, 0));
     (since, times + 1)
 }
 
-impl Default for Item {
+impl Default for QueueItem {
     fn default() -> Self {
         Self {
-            place: Place::Idle,
-            news: Vec::new(),
+            state: ItemState::Idle,
+            pending_events: Vec::new(),
             writes: Vec::new(),
             backoff: None,
             generation: 0,
             child_writes: None,
             repairs: None,
-            slow_fight: None,
-            made_child: None,
-            fight: None,
+            slow_contention: None,
+            created_child: None,
+            contention: None,
         }
     }
 }

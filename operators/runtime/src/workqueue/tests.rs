@@ -1,29 +1,29 @@
-//! The queue, without a cluster. Time is paused where delays matter, so nothing here waits.
+//! The queue without a cluster. Time is paused where delays matter.
 
 use super::*;
 use crate::Error;
-use crate::plan::meta::Kind;
+use crate::plan::meta::ResourceKind;
 
-const APP: Kind = Kind { group: "example.com", version: "v1", kind: "MyApp", plural: "myapps" };
-const CHILD: Kind = Kind { group: "apps", version: "v1", kind: "Deployment", plural: "deployments" };
+const APP: ResourceKind = ResourceKind { group: "example.com", version: "v1", kind: "MyApp", plural: "myapps" };
+const CHILD: ResourceKind = ResourceKind { group: "apps", version: "v1", kind: "Deployment", plural: "deployments" };
 
 fn key(name: &str) -> Key {
     Key::new("n", name)
 }
 
-fn child(name: &str, version: u64) -> Version {
-    Version { kind: CHILD, key: key(name), at: At::Version(version) }
+fn child(name: &str, version: u64) -> ObjectVersion {
+    ObjectVersion { kind: CHILD, key: key(name), version: ResourceVersion::Exact(version) }
 }
 
-fn gone(name: &str) -> Version {
-    Version { kind: CHILD, key: key(name), at: At::Gone }
+fn deleted(name: &str) -> ObjectVersion {
+    ObjectVersion { kind: CHILD, key: key(name), version: ResourceVersion::Deleted }
 }
 
 async fn next(queue: &Queue) -> Request {
     queue.next().await.expect("the queue is open")
 }
 
-/// Whether a key is ready now, without waiting.
+/// The key that is ready now, if there is one.
 async fn ready(queue: &Queue) -> Option<Key> {
     tokio::select! { biased; work = queue.next() => work.map(|work| work.key), () = std::future::ready(()) => None }
 }
@@ -42,7 +42,7 @@ async fn first_in_first_out_and_each_key_once() {
 }
 
 #[tokio::test]
-async fn a_key_is_never_worked_on_twice_at_a_time() {
+async fn a_key_is_never_processed_twice_at_a_time() {
     let queue = Queue::new("test");
     queue.add(&key("a"));
     next(&queue).await;
@@ -53,7 +53,7 @@ async fn a_key_is_never_worked_on_twice_at_a_time() {
 }
 
 #[tokio::test]
-async fn the_event_of_an_own_write_is_no_news_whichever_comes_first() {
+async fn the_event_of_an_own_write_enqueues_nothing_in_either_order() {
     for event_first in [true, false] {
         let queue = Queue::new("test");
         queue.add(&key("a"));
@@ -68,13 +68,13 @@ async fn the_event_of_an_own_write_is_no_news_whichever_comes_first() {
         queue.done(&key("a"), 1, &ReconcileResult::Done);
         assert_eq!(ready(&queue).await, None, "event first: {event_first}");
         queue.observe(&key("a"), child("a", 8), None, Trigger::UnlessOwn);
-        assert_eq!(ready(&queue).await, Some(key("a")), "but the next change is");
+        assert_eq!(ready(&queue).await, Some(key("a")), "but the next change does");
     }
 }
 
 #[tokio::test]
-async fn what_only_others_write_is_news_under_any_version() {
-    // An apply that changes nothing is answered with the version of somebody else's write.
+async fn a_foreign_change_enqueues_with_any_version() {
+    // The response to an apply that changes nothing has the version of another client's write.
     for event_first in [true, false] {
         let queue = Queue::new("test");
         queue.add(&key("a"));
@@ -88,7 +88,7 @@ async fn what_only_others_write_is_news_under_any_version() {
         }
         queue.done(&key("a"), 1, &ReconcileResult::Done);
         if event_first {
-            // The write is still waited for: its event came in before it was known to be one.
+            // The write is still waited for: its event arrived before the write was recorded.
             queue.observe(&key("a"), child("a", 8), None, Trigger::None);
         }
         assert_eq!(ready(&queue).await, Some(key("a")), "event first: {event_first}");
@@ -96,14 +96,14 @@ async fn what_only_others_write_is_news_under_any_version() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_key_waits_for_its_own_writes_to_come_back() {
+async fn a_key_waits_for_the_events_of_its_own_writes() {
     let queue = Queue::new("test");
     queue.add(&key("a"));
     next(&queue).await;
     queue.wrote(&key("a"), child("a", 7), 5);
     queue.done(&key("a"), 1, &ReconcileResult::Done);
     queue.observe(&key("a"), child("other", 6), None, Trigger::UnlessOwn);
-    assert_eq!(ready(&queue).await, None, "another event must not plan from before the write");
+    assert_eq!(ready(&queue).await, None, "another event must not cause a plan from before the write");
     queue.observe(&key("a"), child("a", 7), None, Trigger::UnlessOwn);
     assert_eq!(ready(&queue).await, Some(key("a")));
 }
@@ -120,24 +120,24 @@ async fn a_write_that_changed_nothing_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn a_deletion_by_somebody_else_is_news_although_a_write_is_under_way() {
+async fn a_deletion_by_another_client_enqueues_although_a_write_is_under_way() {
     let queue = Queue::new("test");
     queue.add(&key("a"));
     next(&queue).await;
     queue.wrote(&key("a"), child("a", 7), 5);
     queue.done(&key("a"), 1, &ReconcileResult::Done);
-    queue.observe(&key("a"), gone("a"), None, Trigger::UnlessOwn);
+    queue.observe(&key("a"), deleted("a"), None, Trigger::UnlessOwn);
     assert_eq!(ready(&queue).await, Some(key("a")));
 }
 
 #[tokio::test]
-async fn an_own_deletion_is_no_news() {
+async fn an_own_deletion_enqueues_nothing() {
     let queue = Queue::new("test");
     queue.add(&key("a"));
     next(&queue).await;
-    queue.wrote(&key("a"), gone("a"), 5);
+    queue.wrote(&key("a"), deleted("a"), 5);
     queue.done(&key("a"), 1, &ReconcileResult::Done);
-    queue.observe(&key("a"), gone("a"), None, Trigger::UnlessOwn);
+    queue.observe(&key("a"), deleted("a"), None, Trigger::UnlessOwn);
     assert_eq!(ready(&queue).await, None);
 }
 
@@ -157,19 +157,19 @@ async fn failures_are_counted_until_success() {
 }
 
 #[tokio::test]
-async fn a_new_generation_ends_delays_and_starts_counting_anew() {
+async fn a_new_generation_resets_the_backoff() {
     let queue = Queue::new("test");
     queue.add(&key("a"));
     next(&queue).await;
     queue.done(&key("a"), 1, &ReconcileResult::Failed);
     assert_eq!(ready(&queue).await, None);
-    let edited = Version { kind: APP, key: key("a"), at: At::Version(9) };
+    let edited = ObjectVersion { kind: APP, key: key("a"), version: ResourceVersion::Exact(9) };
     queue.observe(&key("a"), edited, Some(2), Trigger::UnlessOwn);
     assert_eq!(next(&queue).await.failures, 0);
 }
 
 #[tokio::test]
-async fn a_failed_key_comes_back_by_itself() {
+async fn a_failed_key_is_retried() {
     let queue = Queue::new("test");
     queue.add(&key("a"));
     next(&queue).await;
@@ -179,7 +179,7 @@ async fn a_failed_key_comes_back_by_itself() {
 }
 
 #[tokio::test]
-async fn a_settled_key_leaves_nothing_behind() {
+async fn a_done_key_is_forgotten() {
     let queue = Queue::new("test");
     queue.add(&key("a"));
     next(&queue).await;
@@ -192,10 +192,8 @@ async fn closing_ends_every_worker() {
     let queue = Queue::new("test");
     let workers: Vec<_> = (0..4)
         .map(|_| {
-            tokio::spawn({
-                let queue = queue.clone();
-                async move { queue.next().await }
-            })
+            let queue = queue.clone();
+            tokio::spawn(async move { queue.next().await })
         })
         .collect();
     tokio::task::yield_now().await;
@@ -206,30 +204,31 @@ async fn closing_ends_every_worker() {
 }
 
 #[tokio::test]
-async fn a_fight_over_a_child_is_slowed_down_until_the_object_is_edited() {
+async fn a_contention_over_a_child_is_slowed_down_until_the_object_is_edited() {
     let queue = Queue::new("test");
-    for round in 0..FIGHT_WRITES {
+    for round in 0..CONTENTION_WRITES {
         queue.observe(&key("a"), child("a", u64::from(round)), None, Trigger::UnlessOwn);
         assert_eq!(ready(&queue).await, Some(key("a")), "round {round}");
-        assert_eq!(queue.fight(&key("a")), None);
+        assert_eq!(queue.contention(&key("a")), None);
         queue.wrote_child(&key("a"), APP, &key("child"));
         queue.done(&key("a"), 1, &ReconcileResult::Done);
     }
     queue.observe(&key("a"), child("a", 99), None, Trigger::UnlessOwn);
     assert_eq!(ready(&queue).await, None);
-    let fight = queue.fight(&key("a")).expect("it is noticed");
-    assert_eq!(fight.child, (APP, key("child")));
-    assert!(fight.left > FIGHT && fight.left <= 2 * FIGHT, "what goes on is noticed again before: {:?}", fight.left);
-    let said = Error::contested(&fight);
-    assert!(said.stalled() && said.to_string().contains("--show-managed-fields"), "{said}");
-    let edited = Version { kind: APP, key: key("a"), at: At::Version(100) };
+    let contention = queue.contention(&key("a")).expect("it is detected");
+    assert_eq!(contention.child, (APP, key("child")));
+    let left = contention.left;
+    assert!(left > CONTENTION_WINDOW && left <= 2 * CONTENTION_WINDOW, "it is detected again before: {left:?}");
+    let error = Error::contended(&contention);
+    assert!(error.stalled() && error.to_string().contains("--show-managed-fields"), "{error}");
+    let edited = ObjectVersion { kind: APP, key: key("a"), version: ResourceVersion::Exact(100) };
     queue.observe(&key("a"), edited, Some(2), Trigger::Always);
     assert_eq!(ready(&queue).await, Some(key("a")));
-    assert_eq!(queue.fight(&key("a")), None, "the edit may have ended it");
+    assert_eq!(queue.contention(&key("a")), None, "the edit may have ended it");
 }
 
 #[tokio::test]
-async fn somebody_who_comes_back_now_and_then_is_told_of_once_each_time() {
+async fn occasional_changes_are_reported_once_each_time() {
     let queue = Queue::new("test");
     let repairs = async |times: u32| {
         for _ in 0..times {
@@ -238,24 +237,24 @@ async fn somebody_who_comes_back_now_and_then_is_told_of_once_each_time() {
             queue.repaired(&key("a"), APP, &key("child"));
             queue.done(&key("a"), 1, &ReconcileResult::Done);
         }
-        queue.slow_fight(&key("a"))
+        queue.slow_contention(&key("a"))
     };
     for _ in 0..2 {
-        assert_eq!(repairs(SLOW_FIGHT_REPAIRS - 1).await, None);
+        assert_eq!(repairs(SLOW_CONTENTION_REPAIRS - 1).await, None);
         let child = repairs(1).await.expect("it is noticed");
         assert_eq!(child, (APP, key("child")));
-        assert!(Error::changed_again_and_again(&child).contains("--show-managed-fields"));
+        assert!(Error::changed_occasionally(&child).contains("--show-managed-fields"));
     }
-    assert_eq!(queue.fight(&key("a")), None, "it is answered at once all the same");
+    assert_eq!(queue.contention(&key("a")), None, "each change is still restored at once");
 }
 
 #[tokio::test]
-async fn after_an_outage_what_failed_is_tried_again_one_after_another() {
+async fn after_an_outage_failed_keys_are_retried_staggered() {
     let queue = Queue::new("test");
     for name in ["a", "b", "c", "waits"] {
         queue.add(&key(name));
         next(&queue).await;
-        // Parked for a minute, as what has failed often is delayed.
+        // Parked for a minute, like a key that has failed often.
         let outcome = if name == "waits" {
             ReconcileResult::RequeueAfter(Duration::from_secs(3600))
         } else {
@@ -272,12 +271,12 @@ async fn after_an_outage_what_failed_is_tried_again_one_after_another() {
     }
     retried.sort();
     assert_eq!(retried, ["a", "b", "c"].map(key));
-    assert!(begun.elapsed() >= 2 * spread::EVERY, "{:?}", begun.elapsed());
-    assert_eq!(ready(&queue).await, None, "what has not failed keeps its time");
+    assert!(begun.elapsed() >= 2 * staggered::FIRST_INTERVAL, "{:?}", begun.elapsed());
+    assert_eq!(ready(&queue).await, None, "a key that has not failed keeps its time");
 }
 
 #[tokio::test]
-async fn many_that_are_wanted_at_once_are_taken_one_after_another() {
+async fn many_keys_are_enqueued_staggered() {
     let queue = Queue::new("test");
     for name in ["soon", "waits"] {
         queue.add(&key(name));
@@ -286,14 +285,14 @@ async fn many_that_are_wanted_at_once_are_taken_one_after_another() {
         queue.done(&key(name), 1, &ReconcileResult::RequeueAfter(delay));
     }
     let begun = Instant::now();
-    queue.add_spread(&["soon", "waits", "new", "newer"].map(key));
+    queue.add_staggered(&["soon", "waits", "new", "newer"].map(key));
     let mut taken = Vec::new();
     for _ in 0..4 {
         taken.push(next(&queue).await.key);
     }
     assert_eq!(taken, ["soon", "waits", "new", "newer"].map(key));
-    assert!(begun.elapsed() >= 3 * spread::EVERY, "{:?}", begun.elapsed());
-    queue.add_spread(&[key("new")]);
+    assert!(begun.elapsed() >= 3 * staggered::FIRST_INTERVAL, "{:?}", begun.elapsed());
+    queue.add_staggered(&[key("new")]);
     queue.done(&key("new"), 1, &ReconcileResult::Done);
-    assert_eq!(ready(&queue).await, Some(key("new")), "what it was planned from may have changed meanwhile");
+    assert_eq!(ready(&queue).await, Some(key("new")), "its observed state may have changed in the meantime");
 }

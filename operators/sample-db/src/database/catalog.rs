@@ -1,4 +1,4 @@
-//! Pure: which releases of PostgreSQL there are, with their images.
+//! Pure: the catalog of PostgreSQL releases, with their images.
 
 use std::collections::BTreeMap;
 
@@ -7,30 +7,30 @@ use serde::{Deserialize, Serialize};
 
 use crate::operand::release::Release;
 
-/// A release that can be had.
+/// A release that is available.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CatalogEntry {
-    /// Which.
+    /// The release.
     pub release: Release,
-    /// The image that it comes in.
+    /// Its image.
     pub image: String,
-    /// From which major versions it may be upgraded to; empty: from all earlier ones.
+    /// The major versions from which it may be upgraded to. Empty: all earlier ones.
     pub upgradable_from: Vec<u32>,
 }
 
-/// All releases that can be had.
+/// All releases that are available.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Catalog {
-    /// By release.
+    /// Sorted by release.
     offers: Vec<CatalogEntry>,
-    /// The one for who asks for none.
+    /// The release for specs that name none.
     default: Option<Release>,
 }
 
-/// An entry of the catalog's ConfigMap, whose key is the release.
+/// The value of an entry in the catalog's ConfigMap, whose key is the release.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Entry {
+struct CatalogValue {
     image: String,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     default: bool,
@@ -38,7 +38,7 @@ struct Entry {
     upgradable_from: Vec<u32>,
 }
 
-/// The releases that a manager knows of itself, and the image's repository.
+/// The releases of a manager without a catalog, and the repository of their images.
 const BUILT_IN: [Release; 4] = [
     Release { major: 13, minor: 23 },
     Release { major: 15, minor: 18 },
@@ -56,17 +56,17 @@ impl Default for Catalog {
 }
 
 impl Catalog {
-    /// Reads a ConfigMap: each key is a release such as `17.12`, each value JSON:
+    /// Parses a ConfigMap. Each key is a release such as `17.12`, each value JSON:
     /// `{"image": "docker.io/library/postgres:17.12", "default": true, "upgradableFrom": [15]}`.
     ///
     /// # Errors
-    /// Which entry is wrong, and how.
+    /// Which entry is wrong, and why.
     pub fn parse(entries: &BTreeMap<String, String>) -> Result<Self, String> {
         let mut catalog = Self { offers: Vec::new(), default: None };
         for (key, value) in entries {
             let release = Release::parse(key).filter(|release| release.to_string() == *key);
-            let release = release.ok_or_else(|| format!("{key:?} is no release such as 17.12"))?;
-            let entry: Entry = serde_json::from_str(value).map_err(|error| format!("{key}: {error}"))?;
+            let release = release.ok_or_else(|| format!("{key:?} is not a release such as 17.12"))?;
+            let entry: CatalogValue = serde_json::from_str(value).map_err(|error| format!("{key}: {error}"))?;
             if entry.default && catalog.default.replace(release).is_some() {
                 return Err(format!("{key}: only one release can be the default"));
             }
@@ -76,18 +76,18 @@ impl Catalog {
         Ok(catalog)
     }
 
-    /// The ConfigMap that it is read from.
+    /// The ConfigMap's data, as [`Self::parse`] reads it.
     #[must_use]
     pub fn entries(&self) -> BTreeMap<String, String> {
         let entry = |offer: &CatalogEntry| {
             let default = self.default == Some(offer.release);
-            Entry { image: offer.image.clone(), default, upgradable_from: offer.upgradable_from.clone() }
+            CatalogValue { image: offer.image.clone(), default, upgradable_from: offer.upgradable_from.clone() }
         };
         let text = |offer: &CatalogEntry| serde_json::to_string(&entry(offer)).unwrap_or_default();
         self.offers.iter().map(|offer| (offer.release.to_string(), text(offer))).collect()
     }
 
-    /// The release to run, with its image, by what a spec asks for.
+    /// The release to run, with its image, for the spec of an engine.
     ///
     /// # Errors
     /// Why there is none.
@@ -112,7 +112,7 @@ impl Catalog {
         self.offers.iter().rfind(|offer| offer.release.major == major)
     }
 
-    /// That very release.
+    /// That exact release.
     #[must_use]
     pub fn offer(&self, release: Release) -> Option<&CatalogEntry> {
         self.offers.iter().find(|offer| offer.release == release)
@@ -139,14 +139,14 @@ mod tests {
     }
 
     #[test]
-    fn a_config_map_is_read_and_its_faults_are_told() {
+    fn a_config_map_is_parsed_and_its_errors_are_reported() {
         let entries = |entries: &[(&str, &str)]| {
             Catalog::parse(&entries.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect())
         };
         let catalog = entries(&[("15.18", r#"{"image": "pg:15.18"}"#), ("15.20", r#"{"image": "pg:15.20"}"#)]).unwrap();
         assert_eq!(chosen(&catalog, Some("15")).unwrap(), "pg:15.20");
         assert_eq!(chosen(&catalog, None).unwrap(), "pg:15.20");
-        assert!(entries(&[("latest", "{}")]).unwrap_err().contains("no release"));
+        assert!(entries(&[("latest", "{}")]).unwrap_err().contains("not a release"));
         assert!(entries(&[("15.18", "{}")]).unwrap_err().contains("image"));
         let two = [("15.18", r#"{"image": "a", "default": true}"#), ("15.20", r#"{"image": "b", "default": true}"#)];
         assert!(entries(&two).unwrap_err().contains("only one"));

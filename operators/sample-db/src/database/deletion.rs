@@ -1,9 +1,9 @@
-//! Pure: what is done before a SampleDB goes: writers are shut out, the last snapshot is taken of the data as they then are, and
-//! proved; then the server and the volume go.
+//! Pure: what happens before a SampleDB is deleted. The operator blocks clients, takes the final snapshot of the data as it is
+//! then, and verifies it; then it deletes the server and the volume.
 //!
-//! The last snapshot is taken of the running server: somebody may delete the data claim at any moment, and no new pod can
-//! use it from then on. It holds whatever has gone before: a foreground deletion takes the server, its Services and
-//! ConfigMaps away at once, and then the last snapshot needs none of them.
+//! The final snapshot is taken of the running server: a user may delete the data PVC at any moment, and no new pod can use it
+//! from then on. It works whatever was deleted before: a foreground deletion deletes the server, its Services and ConfigMaps at
+//! once, and then the final snapshot needs none of them.
 
 use std::time::Duration;
 
@@ -12,88 +12,93 @@ use api::sample_db::{DeletionPolicy, DeletionStep, FINAL_SNAPSHOT, SampleDBStatu
 use jiff::Timestamp;
 use runtime::cache::Projection;
 use runtime::plan::{Apply, Delete, Effect, Plan};
-use runtime::projections::{Claim, Pod};
+use runtime::projections::{Pod, Pvc};
 
-use super::effects::{DbAct, DbPlan, LATER, STEP};
-use super::objects::SecretOf;
-use super::observed::{Observed, SecretSeen};
+use super::effects::{DbAct, DbPlan, POLL_FALLBACK, REQUEUE_AFTER_STEP};
+use super::objects::SecretRole;
+use super::observed::{Observed, SecretState};
 use super::status::with_data;
 use super::{hold, recovered, restore};
 use crate::operand::kinds::{SampleDB, Snapshot};
 use crate::operand::snapshot_state::is_being_taken;
 use crate::operand::{labels, names};
-use last::last;
+use final_snapshot::final_snapshot;
 use server::stop;
-use step::{DeletionAction, LONG, end_jobs, is_skipped, later, skip};
+use step::{DeletionAction, SLOW_AFTER, end_jobs, is_skipped, requeue_after, skip};
 
-mod last;
+mod access;
+mod final_snapshot;
 mod protected;
 mod retain;
-mod save;
 pub(crate) mod server;
 mod status;
 pub(crate) mod step;
+mod take_snapshot;
 mod terminating;
-mod way_in;
 
-pub use last::final_name;
-pub use save::final_claim;
+pub use final_snapshot::final_name;
+pub use take_snapshot::final_claim;
 
 /// Decides.
 pub(super) fn plan(observed: &Observed, now: Timestamp) -> DbPlan {
     let db = &*observed.db;
-    if !db.meta.is_held_by(FINAL_SNAPSHOT) {
+    if !db.meta.has_finalizer(FINAL_SNAPSHOT) {
         return Plan::nothing();
     }
-    let found = with_data(observed, now).or_else(|| restore::ended(observed, now));
-    if let Some(status) = found.filter(|_| !observed.namespace_going) {
-        return Plan { status: Some(status), ..later(STEP) };
+    let found = with_data(observed, now).or_else(|| restore::completed(observed, now));
+    if let Some(status) = found.filter(|_| !observed.namespace_terminating) {
+        return Plan { status: Some(status), ..requeue_after(REQUEUE_AFTER_STEP) };
     }
-    // Data that are to be saved are held until they are.
-    let saves = is_wanted(observed) && !save::is_saved(observed);
-    let mut kept = if saves { hold::keep(observed) } else { Vec::new() };
-    let aside: Vec<Apply> = save::grown(observed).filter(|_| saves).into_iter().collect();
-    let (effects, status, next) = match next(observed, now) {
+    // Data that must be saved is held until it is saved.
+    let saves = needs_final_snapshot(observed) && !take_snapshot::is_saved(observed);
+    let mut marks = if saves { hold::keep(observed) } else { Vec::new() };
+    let independent: Vec<Apply> = take_snapshot::grow_volume(observed).filter(|_| saves).into_iter().collect();
+    let (effects, status, next) = match decide(observed, now) {
         DeletionAction::Protected => {
             let plan = protected::plan(observed, now);
-            let aside = if plan.independent.is_empty() { aside } else { plan.independent };
-            return Plan { effects: kept.into_iter().chain(plan.effects).collect(), independent: aside, ..plan };
+            let independent = if plan.independent.is_empty() { independent } else { plan.independent };
+            return Plan { effects: marks.into_iter().chain(plan.effects).collect(), independent, ..plan };
         }
         DeletionAction::Release => {
-            // Claims that stay for another reason were let go before.
-            let mut effects = if observed.namespace_going { hold::release_all(observed) } else { Vec::new() };
+            // PVCs that stay for another reason were released before.
+            let mut effects = if observed.namespace_terminating { hold::release_all(observed) } else { Vec::new() };
             effects.push(Effect::Apply(Apply::finalizers(SampleDB::KIND, &db.meta, &[])));
-            return Plan { effects, done: status::unsaved(observed).into_iter().collect(), ..later(LATER) };
+            return Plan {
+                effects,
+                events_after_effects: status::skipped(observed).into_iter().collect(),
+                ..requeue_after(POLL_FALLBACK)
+            };
         }
         DeletionAction::Take(step, effects, message) => {
-            (effects, status::of(observed, Some(step), Ok(message), now), STEP)
+            (effects, status::of(observed, Some(step), Ok(message), now), REQUEUE_AFTER_STEP)
         }
         DeletionAction::Wait(step, message) => {
-            (Vec::new(), status::of(observed, Some(step), Ok(message), now), wait(&db.status, now))
+            (Vec::new(), status::of(observed, Some(step), Ok(message), now), poll_interval(&db.status, now))
         }
         DeletionAction::Blocked(reason, message) => {
-            (Vec::new(), status::of(observed, None, Err((reason, message)), now), LATER)
+            (Vec::new(), status::of(observed, None, Err((reason, message)), now), POLL_FALLBACK)
         }
     };
     let events = status::events(&db.status, &status);
-    kept.extend(effects);
-    Plan { effects: kept, independent: aside, events, status: Some(status), ..later(next) }
+    marks.extend(effects);
+    Plan { effects: marks, independent, events_after_status: events, status: Some(status), ..requeue_after(next) }
 }
 
-/// While a Job or a pod comes to its end, of which watches tell: at first, and once that takes long.
-const SOON: Duration = Duration::from_secs(2);
-const SELDOM: Duration = Duration::from_secs(15);
+/// While a Job or a pod has to end, which watches report: at first, and once that takes long.
+const POLL_DELETION: Duration = Duration::from_secs(2);
+const POLL_SLOW_DELETION: Duration = Duration::from_secs(15);
 
-/// When to look again while something is waited for: since when it is being deleted, a condition tells.
-fn wait(status: &SampleDBStatus, now: Timestamp) -> Duration {
+/// When to requeue while something is pending. A condition says since when the object is being deleted.
+fn poll_interval(status: &SampleDBStatus, now: Timestamp) -> Duration {
     let begun = status.contract.condition(RECONCILING).map(|condition| condition.last_transition_time);
-    if begun.is_some_and(|begun| now.duration_since(begun) > LONG) { SELDOM } else { SOON }
+    if begun.is_some_and(|begun| now.duration_since(begun) > SLOW_AFTER) { POLL_SLOW_DELETION } else { POLL_DELETION }
 }
 
-fn next(observed: &Observed, now: Timestamp) -> DeletionAction {
+fn decide(observed: &Observed, now: Timestamp) -> DeletionAction {
     let db = &*observed.db;
-    // Nothing can be made in a namespace that is going, and what is in it goes with it or stays: not by our hand.
-    if observed.namespace_going {
+    // Nothing can be created in a namespace that is terminating. What is in it is deleted with it or stays; the operator does not
+    // interfere.
+    if observed.namespace_terminating {
         return DeletionAction::Release;
     }
     if db.spec.deletion.protection {
@@ -105,48 +110,61 @@ fn next(observed: &Observed, now: Timestamp) -> DeletionAction {
     if db.spec.deletion.policy == DeletionPolicy::Retain {
         return retain::retain(observed, now).unwrap_or(DeletionAction::Release);
     }
-    if let Some((reason, why)) = recovered::lost(observed).filter(|_| !is_given_up(db)) {
-        let message = format!("{why}; or let the data go without a final snapshot: annotate it with {}", skip(db));
+    if let Some((reason, why)) = recovered::lost(observed).filter(|_| !is_data_discarded(db)) {
+        let message = format!(
+            "{why}; or, to give the data up without a final snapshot, annotate this SampleDB with {}",
+            skip(db)
+        );
         return DeletionAction::Blocked(reason, message);
     }
-    let wanted = is_wanted(observed);
+    let wanted = needs_final_snapshot(observed);
     let saved = wanted
-        .then(|| last::anew(observed).or_else(|| backups(observed)).or_else(|| save::save(observed, now)))
+        .then(|| {
+            final_snapshot::retake(observed)
+                .or_else(|| await_backup(observed))
+                .or_else(|| take_snapshot::take_final_snapshot(observed, now))
+        })
         .flatten();
-    saved.or_else(|| stop(observed)).or_else(|| clear(observed)).unwrap_or(DeletionAction::Release)
+    saved.or_else(|| stop(observed)).or_else(|| cleanup(observed)).unwrap_or(DeletionAction::Release)
 }
 
-/// Whether the server is asked although the database is being deleted: until its last snapshot counts, and while it is protected.
+/// Whether the server is queried although the database is being deleted: until its final snapshot counts, and while it is
+/// protected.
 #[must_use]
-pub fn is_to_be_asked(observed: &Observed) -> bool {
+pub fn should_query_server(observed: &Observed) -> bool {
     let configured = observed.db.status.initialization.completed_at.is_some();
     match observed.db.spec.deletion.protection {
         true => configured && protected::has_running_server(observed),
-        false => is_wanted(observed) && last(observed).is_none_or(|last| last::is_watched(observed, last)),
+        false => {
+            needs_final_snapshot(observed)
+                && final_snapshot(observed).is_none_or(|last| final_snapshot::is_watched(observed, last))
+        }
     }
 }
 
-/// Whether a last snapshot has to be taken before anything goes.
-fn is_wanted(observed: &Observed) -> bool {
-    !is_given_up(&observed.db) && observed.db.spec.deletion.policy == DeletionPolicy::Snapshot && has_data(observed)
+/// Whether a final snapshot has to be taken before anything is deleted.
+fn needs_final_snapshot(observed: &Observed) -> bool {
+    !is_data_discarded(&observed.db)
+        && observed.db.spec.deletion.policy == DeletionPolicy::Snapshot
+        && has_data(observed)
 }
 
-/// Whether somebody has said that the data are of no use.
-fn is_given_up(db: &SampleDB) -> bool {
+/// Whether the user gave the data up.
+fn is_data_discarded(db: &SampleDB) -> bool {
     db.spec.deletion.policy == DeletionPolicy::Delete || is_skipped(db)
 }
 
-/// Whether there are data that somebody may miss.
+/// Whether there is data that may be missed.
 fn has_data(observed: &Observed) -> bool {
     let status = &observed.db.status;
     let claim = status.storage.claim.as_deref().and_then(|claim| observed.claim(claim));
-    status.initialization.data_created_at.is_some() && !restore::is_half(observed) && claim.is_some()
+    status.initialization.data_created_at.is_some() && !restore::is_partial(observed) && claim.is_some()
 }
 
-/// A snapshot that is being taken comes to its end, if it can: nothing makes a Secret again of a database that goes, and
-/// without one it cannot log in.
-fn backups(observed: &Observed) -> Option<DeletionAction> {
-    if matches!(observed.system, SecretSeen::Absent) {
+/// Waits for a snapshot that is being taken, if it can be: nothing recreates a Secret of a database that is being deleted, and
+/// without one the Job cannot log in.
+fn await_backup(observed: &Observed) -> Option<DeletionAction> {
+    if matches!(observed.superuser_secret, SecretState::Absent) {
         return None;
     }
     let last = final_name(observed);
@@ -155,51 +173,52 @@ fn backups(observed: &Observed) -> Option<DeletionAction> {
     };
     let running = observed.snapshots.iter().find(runs)?;
     let name = &running.meta.key.name;
-    let message =
-        format!("waiting until the snapshot {name} has been taken; delete that SampleDBSnapshot to go on without");
+    let message = format!(
+        "waiting until the snapshot {name} has been taken; delete that SampleDBSnapshot to continue without it"
+    );
     Some(DeletionAction::Wait(DeletionStep::WaitForBackup, message))
 }
 
-/// The volumes of the data and the Secrets go; those of snapshots stay, also one that `backup.storage` names no longer.
-fn clear(observed: &Observed) -> Option<DeletionAction> {
+/// Deletes the volumes of the data and the Secrets. Those of snapshots stay, including one that `backup.storage` no longer names.
+fn cleanup(observed: &Observed) -> Option<DeletionAction> {
     let db = &*observed.db;
     let storage = &db.status.storage;
-    let ours = |claim: &&std::sync::Arc<Claim>| {
+    let own = |claim: &&std::sync::Arc<Pvc>| {
         let data = names::data_major(db, &claim.meta.key.name).is_some();
-        let made = claim.labels.get(labels::OWNER_UID).is_some_and(|uid| **uid == *db.meta.uid);
-        // One that was taken over from an earlier database bears that one's uid.
+        let labeled = claim.labels.get(labels::OWNER_UID).is_some_and(|uid| **uid == *db.meta.uid);
+        // A PVC that was adopted from an earlier database bears the UID of that one.
         let used = db.status.initialization.data_created_at.is_some()
             && storage.claim.as_deref() == Some(&*claim.meta.key.name)
             && storage.claim_uid.as_deref() == Some(&*claim.meta.uid);
         let snapshots = [Some(names::snapshot_claim(db)), storage.snapshot_claim.clone()];
-        data && (made || used) && !snapshots.iter().flatten().any(|name| **name == *claim.meta.key.name)
+        data && (labeled || used) && !snapshots.iter().flatten().any(|name| **name == *claim.meta.key.name)
     };
-    if let Some(claim) = observed.claims.iter().find(ours) {
-        let message = format!("removing the volume {}", claim.meta.key.name);
-        if claim.meta.deleting && claim.meta.is_held_by(UNSAVED_DATA) {
+    if let Some(claim) = observed.claims.iter().find(own) {
+        let message = format!("deleting the volume {}", claim.meta.key.name);
+        if claim.meta.deleting && claim.meta.has_finalizer(UNSAVED_DATA) {
             let release = hold::release(observed, claim);
             return Some(DeletionAction::Take(DeletionStep::RemoveVolumes, release, message));
         }
         if claim.meta.deleting {
             return Some(DeletionAction::Wait(DeletionStep::RemoveVolumes, message));
         }
-        let user = (Pod::KIND, db.meta.key.sibling(&names::pod_on(db, &claim.meta.key.name)));
-        let delete = Delete { unless: Some(user), ..Delete::of(Claim::KIND, &claim.meta) };
-        return Some(DeletionAction::take(DeletionStep::RemoveVolumes, Effect::Delete(delete), message));
+        let user = (Pod::KIND, db.meta.key.sibling(&names::pod_of_data_claim(db, &claim.meta.key.name)));
+        let delete = Delete { only_if_absent: Some(user), ..Delete::of(Pvc::KIND, &claim.meta) };
+        return Some(DeletionAction::act(DeletionStep::RemoveVolumes, Effect::Delete(delete), message));
     }
     if recovered::of_other_database(observed).is_some() {
-        // The Secrets are those of that volume, which stays.
+        // The Secrets belong to that volume, which stays.
         return None;
     }
-    let secrets = [(SecretOf::App, &observed.app), (SecretOf::System, &observed.system)];
+    let secrets = [(SecretRole::App, &observed.app_secret), (SecretRole::System, &observed.superuser_secret)];
     let given = db.spec.credentials.secret_ref.is_some();
-    secrets.into_iter().filter(|(of, _)| !(given && *of == SecretOf::App)).find_map(|(of, seen)| {
-        let there = !matches!(seen, SecretSeen::Absent | SecretSeen::Foreign | SecretSeen::Unknown(_));
+    secrets.into_iter().filter(|(of, _)| !(given && *of == SecretRole::App)).find_map(|(of, seen)| {
+        let there = !matches!(seen, SecretState::Absent | SecretState::Foreign | SecretState::Unknown(_));
         there.then(|| {
-            DeletionAction::take(
+            DeletionAction::act(
                 DeletionStep::Release,
-                Effect::Act(DbAct::DropSecret(of)),
-                "removing the Secrets".to_owned(),
+                Effect::Act(DbAct::DeleteSecret(of)),
+                "deleting the Secrets".to_owned(),
             )
         })
     })

@@ -1,4 +1,4 @@
-//! Pure: what a plan for a SampleDB consists of, and when the next one is made.
+//! Pure: the acts of a plan for a SampleDB, and when to requeue.
 
 use std::time::Duration;
 
@@ -6,47 +6,47 @@ use api::sample_db::SampleDBStatus;
 use jiff::Timestamp;
 use runtime::plan::Plan;
 
-use super::objects::SecretOf;
+use super::objects::SecretRole;
 
-/// After a step: its own events are no news, so look again by ourselves.
-pub(super) const STEP: Duration = Duration::from_millis(50);
-/// While something is waited for that a watch tells; and for a person.
-pub(super) const LATER: Duration = Duration::from_secs(10);
-/// While the kubelet brings a file, of which no watch tells.
-pub(super) const FILE: Duration = Duration::from_secs(2);
-/// While a step of an upgrade is waited for, during which nobody may write.
-pub(super) const SOON: Duration = Duration::from_millis(500);
-/// How often Secrets are read while all is well: an edited one is in force within 90 s.
-pub(super) const SECRETS: Duration = Duration::from_secs(60);
+/// After a step of its own: the watch events of these writes do not requeue it.
+pub(super) const REQUEUE_AFTER_STEP: Duration = Duration::from_millis(50);
+/// While something is pending that a watch reports, or that the user has to do.
+pub(super) const POLL_FALLBACK: Duration = Duration::from_secs(10);
+/// While the kubelet updates a file, which no watch reports.
+pub(super) const POLL_FILE: Duration = Duration::from_secs(2);
+/// While a step of an upgrade is pending and clients are blocked.
+pub(super) const POLL_UPGRADE: Duration = Duration::from_millis(500);
+/// How often Secrets are read while the database is healthy: an edit takes effect within 90 s.
+pub(super) const POLL_SECRETS: Duration = Duration::from_secs(60);
 
-/// What may be done that is not an object of which the plan knows all.
+/// An act, beyond writes of objects that the plan knows completely.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DbAct {
-    /// Make a Secret with a random password.
-    MakeSecret(SecretOf),
-    /// Write into a Secret that was made for the database what follows from its password.
-    RewriteSecret(SecretOf),
-    /// Delete a Secret that was made for the database.
-    DropSecret(SecretOf),
-    /// Have the server take the application's password out of the Secret.
+    /// Create a Secret with a random password.
+    CreateSecret(SecretRole),
+    /// Update the entries of an operator-created Secret that are derived from its password.
+    UpdateSecret(SecretRole),
+    /// Delete a Secret that was created for the database.
+    DeleteSecret(SecretRole),
+    /// Set the application's password in the server to that of the Secret.
     SetPassword,
-    /// Have the server take parameters, and others no longer.
+    /// Set parameters in the server, and reset others.
     SetParameters {
         /// By name.
         set: Vec<(String, String)>,
         /// Names.
         reset: Vec<String>,
     },
-    /// Let writers in.
-    LetIn,
-    /// Shut out all but the superuser, and end their sessions.
-    ShutOut,
+    /// Allow client connections.
+    AllowConnections,
+    /// Block all but the superuser, and end their sessions.
+    BlockConnections,
 }
 
 /// A plan for a SampleDB.
 pub type DbPlan = Plan<SampleDBStatus, DbAct>;
 
-/// How long until then, but no longer than Secrets go unread.
+/// How long until then, but no longer than the interval of reading Secrets.
 pub(super) fn until(now: Timestamp, then: Timestamp) -> Duration {
-    then.duration_since(now).unsigned_abs().clamp(STEP, SECRETS)
+    then.duration_since(now).unsigned_abs().clamp(REQUEUE_AFTER_STEP, POLL_SECRETS)
 }

@@ -1,25 +1,25 @@
 //! Pure: the initial configuration: the application's role and database, and the user's SQL, once.
 
-use agent_protocol::{Arguments, PgInit, SqlFile, SqlFiles};
+use agent_protocol::{AgentCommand, PgInit, SqlFile, SqlFiles};
 use k8s_openapi::api::core::v1::{ConfigMapVolumeSource, KeyToPath, SecretVolumeSource, Volume};
 use runtime::pod::mount;
 
-use crate::operand::agent_job::JobOf;
+use crate::operand::agent_job::JobParams;
 use crate::operand::kinds::SampleDB;
 use crate::operand::{names, pod};
 
-/// How many seconds it may take.
+/// How many seconds the Job may take.
 const DEADLINE: i64 = 3600;
-/// How often it is tried: the agent itself waits for the server.
+/// How often the Job is retried. The agent itself waits for the server.
 const RETRIES: i32 = 3;
 
 /// The Job.
-pub(super) fn job(db: &SampleDB) -> JobOf {
+pub(super) fn job(db: &SampleDB) -> JobParams {
     let database = names::database(db);
     let mut sql = SqlFiles::default();
     let mut volumes = Vec::new();
     for (index, source) in db.spec.init.sql_from.iter().enumerate() {
-        let (name, folder) = (format!("sql-{index}"), format!("/sql/{index}"));
+        let (name, directory) = (format!("sql-{index}"), format!("/sql/{index}"));
         let item = |key: &str| Some(vec![KeyToPath { key: key.to_owned(), path: "init.sql".to_owned(), mode: None }]);
         let volume = Volume { name: name.clone(), ..Volume::default() };
         let (secret, volume) = match (&source.config_map_key_ref, &source.secret_key_ref) {
@@ -37,14 +37,14 @@ pub(super) fn job(db: &SampleDB) -> JobOf {
             }
             (None, None) => continue,
         };
-        sql.0.push(SqlFile { path: format!("{folder}/init.sql").into(), secret });
-        volumes.push((volume, mount(&name, &folder)));
+        sql.0.push(SqlFile { path: format!("{directory}/init.sql").into(), secret });
+        volumes.push((volume, mount(&name, &directory)));
     }
     let init = PgInit { database: database.to_owned(), owner: database.to_owned(), sql, ..PgInit::default() };
-    JobOf {
+    JobParams {
         env: vec![pod::secret_env("OWNER_PASSWORD", &names::app_secret(db), "password")],
         volumes,
         retries: RETRIES,
-        ..JobOf::of_database(db, &names::init_job(db), init.argv(), DEADLINE)
+        ..JobParams::of_database(db, &names::init_job(db), init.argv(), DEADLINE)
     }
 }

@@ -1,68 +1,72 @@
-//! Pure: why the application gets in, or does not, by what the server says of its role and its database.
+//! Pure: whether the application can log in, and why not, by what the server reports about its role and its database.
 
-/// How the application fares that comes with the Secret's password.
+/// The result of logging in as the application with the Secret's password.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Login {
+pub enum LoginCheck {
     /// It was not tried, or failed for another reason.
     #[default]
     Unknown,
-    /// It gets in.
-    In,
-    /// The server has another password for it.
-    WrongPassword,
-    /// Nobody but the superuser gets in.
-    ShutOut,
-    /// The server answers, and has no connection left for it at the moment.
+    /// The login succeeded.
+    Ok,
+    /// The server has another password.
+    BadPassword,
+    /// Only the superuser can connect.
+    Blocked,
+    /// The server has no free connection at the moment.
     Busy,
-    /// The server answers, and the application's database is gone.
-    Gone,
-    /// The server answers, and does not let it in until somebody changes something: why, and what.
+    /// The application's database does not exist.
+    DatabaseMissing,
+    /// The server rejects the login until the user changes something: why, and what to change.
     Refused(String),
 }
 
-/// What the server's catalogs say of the application's role and database.
+/// What the server's catalogs contain about the application's role and database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Account {
-    /// Whether the role is there.
+    /// Whether the role exists.
     pub role: bool,
-    /// Whether it may log in at all.
+    /// Whether it has LOGIN.
     pub may_log_in: bool,
     /// Whether its password has expired.
     pub expired: bool,
-    /// How many connections it may have; -1: any number.
+    /// The role's connection limit; -1: none.
     pub role_limit: i32,
-    /// Whether the database is there.
+    /// Whether the database exists.
     pub database: bool,
-    /// Whether the database takes connections.
+    /// Whether the database allows connections.
     pub open: bool,
-    /// How many it takes; -1: any number.
+    /// The database's connection limit; -1: none.
     pub database_limit: i32,
     /// Whether the role may connect to it.
     pub may_connect: bool,
 }
 
 impl Account {
-    /// What keeps the application of that name out for good, and how it is let in again.
+    /// Why the application of that name cannot log in until the user acts, and what to do.
     #[must_use]
     pub fn obstacle(&self, name: &str) -> Option<String> {
         let why = match self {
-            Self { database: false, .. } => gone(name, None),
-            Self { role: false, .. } => format!("the role {name} is gone: make it again with CREATE ROLE {name} LOGIN"),
-            Self { may_log_in: false, .. } => format!("the role {name} may not log in: ALTER ROLE {name} LOGIN"),
+            Self { database: false, .. } => database_missing(name, None),
+            Self { role: false, .. } => {
+                format!("the role {name} does not exist: recreate it with CREATE ROLE {name} LOGIN")
+            }
+            Self { may_log_in: false, .. } => format!("the role {name} may not log in: run ALTER ROLE {name} LOGIN"),
             Self { expired: true, .. } => {
-                format!("the password of the role {name} has expired: ALTER ROLE {name} VALID UNTIL 'infinity'")
+                format!("the password of the role {name} has expired: run ALTER ROLE {name} VALID UNTIL 'infinity'")
             }
             Self { role_limit: 0, .. } => {
-                format!("the role {name} may have no connection: ALTER ROLE {name} CONNECTION LIMIT -1")
+                format!("the role {name} may have no connections: run ALTER ROLE {name} CONNECTION LIMIT -1")
             }
             Self { open: false, .. } => {
-                format!("the database {name} takes no connections: ALTER DATABASE {name} ALLOW_CONNECTIONS true")
+                format!("the database {name} allows no connections: run ALTER DATABASE {name} ALLOW_CONNECTIONS true")
             }
             Self { database_limit: 0, .. } => {
-                format!("the database {name} takes no connections: ALTER DATABASE {name} CONNECTION LIMIT -1")
+                format!("the database {name} allows no connections: run ALTER DATABASE {name} CONNECTION LIMIT -1")
             }
             Self { may_connect: false, .. } => {
-                format!("the role {name} may not connect to its database: GRANT CONNECT ON DATABASE {name} TO {name}")
+                format!(
+                    "the role {name} may not connect to its database: run GRANT CONNECT ON DATABASE {name} TO {name}"
+                )
             }
             _ => return None,
         };
@@ -70,24 +74,24 @@ impl Account {
     }
 }
 
-/// What to say of a database that is gone, of which that snapshot is the newest.
+/// What to do about a missing database, of which that snapshot is the newest.
 #[must_use]
-pub(crate) fn gone(name: &str, newest: Option<&str>) -> String {
+pub(crate) fn database_missing(name: &str, newest: Option<&str>) -> String {
     let snapshot = match newest {
-        Some(newest) => format!("the snapshot {newest}, the newest that holds it,"),
-        None => "a snapshot that holds it".to_owned(),
+        Some(newest) => format!("the snapshot {newest}, the newest that contains it,"),
+        None => "a snapshot that contains it".to_owned(),
     };
     format!(
-        "the database {name} is gone: restore {snapshot} into a new SampleDB by bootstrap.fromSnapshot; if nobody wants what was \
-         in it, CREATE DATABASE {name} OWNER {name} makes an empty one of that name, and example.com/release-snapshot releases \
-         the snapshots that are kept of the earlier one"
+        "the database {name} does not exist: restore {snapshot} into a new SampleDB by bootstrap.fromSnapshot; or, if its data \
+         is not needed, create an empty one with CREATE DATABASE {name} OWNER {name}, and release the snapshots that are \
+         kept of the earlier one by the annotation example.com/release-snapshot"
     )
 }
 
-/// How long one failed attempt after another is waited for: 2 s, twice as long each time, and at most a quarter of a minute,
-/// so that a minute sees few logins in whatever state the server is.
+/// How long to wait after that many failed attempts: 2 s, doubling up to 15 s. So there are few logins per minute, whatever the
+/// state of the server.
 #[must_use]
-pub fn pause(failures: u32) -> std::time::Duration {
+pub fn retry_delay(failures: u32) -> std::time::Duration {
     std::time::Duration::from_secs((1_u64 << failures.clamp(1, 4)).min(15))
 }
 
@@ -107,7 +111,7 @@ mod tests {
     };
 
     #[test]
-    fn what_keeps_the_application_out_is_named_with_the_way_to_let_it_in() {
+    fn what_blocks_the_application_is_named_with_the_fix() {
         assert_eq!(SOUND.obstacle("app"), None);
         for (account, way) in [
             (Account { expired: true, ..SOUND }, "VALID UNTIL 'infinity'"),
@@ -125,10 +129,10 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_lets_nobody_in_is_asked_seldom() {
+    fn a_server_that_rejects_logins_is_queried_seldom() {
         let mut seconds = 0;
         let tries = (1..).take_while(|failures| {
-            seconds += pause(*failures).as_secs();
+            seconds += retry_delay(*failures).as_secs();
             seconds <= 60
         });
         // Each is a login of the superuser and one of the application.

@@ -1,25 +1,24 @@
-//! Pure: whether what has no owner reference belongs to a database.
+//! Pure: whether objects without an owner reference belong to a database.
 
 use std::collections::BTreeMap;
 
 use crate::operand::kinds::SampleDB;
 use crate::operand::labels::OWNER_UID;
 
-/// Whether what has no owner was made for the database, or has been taken over, or is because a person says so; by its
-/// labels.
+/// Whether an object without an owner reference was created for the database, was adopted, or is to be adopted; by its labels.
 pub(crate) fn is_own(db: &SampleDB, labels: &BTreeMap<String, String>) -> bool {
     labels.get(OWNER_UID).is_some_and(|owner| is_own_uid(db, owner))
 }
 
-/// Whether that uid is the database's, or of one whose data it has taken over, or is to because a person says so. What is being
-/// deleted before it has seen any data takes nothing over, only to delete it.
+/// Whether that UID is the database's, or of one whose data it adopted, or is to adopt by its annotation. A database that is
+/// deleted before it has data adopts nothing, because it would only delete it.
 pub(crate) fn is_own_uid(db: &SampleDB, owner: &str) -> bool {
     let named = !db.meta.deleting && adopted_uid(db) == Some(owner);
     *owner == *db.meta.uid || named || db.status.storage.adopted_from.iter().any(|uid| uid == owner)
 }
 
-/// Whose data the database takes over, or has taken over, because a person says so. Beside data of its own it takes nothing over,
-/// whatever the annotation says: it is another database's until somebody deletes this one.
+/// Whose data the database adopts, or has adopted, by its annotation. If it has data of its own, it adopts nothing, whatever the
+/// annotation says: the volume belongs to another database until this one is deleted.
 pub(crate) fn adopted_uid(db: &SampleDB) -> Option<&str> {
     let named = db.annotations.get(api::sample_db::ADOPT).map(|uid| &**uid)?;
     let known = db.status.storage.adopted_from.iter().any(|uid| uid == named);

@@ -1,5 +1,5 @@
-//! Pure: whether the pod that is to replace the server's would start: the scheduler and the kubelets say so of a Job's pod with
-//! the same placement, before the present one is deleted.
+//! Pure: whether the pod that is to replace the server's would start. The scheduler and the kubelets show it for a Job's pod with
+//! the same placement, before the operator deletes the present one.
 
 use std::sync::Arc;
 
@@ -8,153 +8,161 @@ use jiff::{SignedDuration, Timestamp};
 use runtime::cache::Projection;
 use runtime::job;
 use runtime::plan::{Delete, Effect};
-use runtime::pod::beside;
-use runtime::projections::{Job, JobEnd, Pod, Running};
+use runtime::pod::trial_pod;
+use runtime::projections::{Job, JobEnd, Pod, PodDetails};
 use serde_json::Value;
 
 use super::objects::{self, TEMPLATE};
-use super::observed::{Observed, Placement, Present};
+use super::observed::{Observed, PlacementCheck, TrialInputs};
 use super::pinned::Pinned;
 use super::step::NextStep;
-use crate::operand::job_result::Words;
+use crate::operand::job_result::AgentOutcome;
 use crate::operand::scheduling::{self, PLACEMENT};
 use crate::operand::{database_state, names};
 
-/// For how long the trial's pod is waited for. A quota that has no room for it beside the present one may have it once that is gone.
-const NO_POD: SignedDuration = SignedDuration::from_secs(60);
+/// How long to wait for the trial's pod. A quota without room for it next to the present one may have room once that is deleted.
+const POD_TIMEOUT: SignedDuration = SignedDuration::from_secs(60);
 
-/// What is known of the pod that is to replace the server's; nothing if a trial's pod has yet to be made, for which the present pod is
-/// to be read.
+/// What is known about the pod that is to replace the server's; `None` if a trial has yet to start, for which the present pod
+/// must be read.
 #[must_use]
-pub fn placement(observed: &Observed, now: Timestamp) -> Option<Placement> {
-    let Some(wanted) = wanted(observed) else { return Some(Placement::Proven) };
-    let [first, whole] = names::trial_jobs(&observed.db);
+pub fn check_placement(observed: &Observed, now: Timestamp) -> Option<PlacementCheck> {
+    let Some(wanted) = wanted(observed) else { return Some(PlacementCheck::Verified) };
+    let [first, second] = names::trial_jobs(&observed.db);
     match tried(observed, &first, &wanted, now)? {
-        // There nothing is free of what the present pod has.
-        Placement::Proven if is_elsewhere(observed, &first, &wanted) => tried(observed, &whole, &wanted, now),
+        // On another node, nothing of the present pod's resources becomes free.
+        PlacementCheck::Verified if is_elsewhere(observed, &first, &wanted) => tried(observed, &second, &wanted, now),
         known => Some(known),
     }
 }
 
-/// What has come of one trial; nothing if it has yet to begin.
-fn tried(observed: &Observed, name: &str, wanted: &str, now: Timestamp) -> Option<Placement> {
+/// The outcome of one trial; `None` if it has yet to start.
+fn tried(observed: &Observed, name: &str, wanted: &str, now: Timestamp) -> Option<PlacementCheck> {
     let job = observed.job(name)?;
     if job.meta.deleting || !is_of(job, wanted) {
-        return Some(Placement::Trying(format!("waiting for an earlier Job {name} to be deleted")));
+        return Some(PlacementCheck::Pending(format!("waiting for an earlier Job {name} to be deleted")));
     }
     let pods = pods_of(observed, wanted);
     Some(match (&job.end, job::last_end(&pods, name)) {
-        (Some(JobEnd::Complete), _) => Placement::Proven,
-        (None, Some(ended)) if ended.code == 0 => Placement::Proven,
+        (Some(JobEnd::Complete), _) => PlacementCheck::Verified,
+        (None, Some(ended)) if ended.code == 0 => PlacementCheck::Verified,
         (Some(JobEnd::Failed { message, .. }), ended) => {
-            Placement::Refused(Words::why(ended.map(Words::of).as_ref(), message))
+            PlacementCheck::Refused(AgentOutcome::failure_or(ended.map(AgentOutcome::of).as_ref(), message))
         }
         (None, _) => match job::diagnosis(&pods, name) {
-            Some(trouble) if trouble.permanent || trouble.is_homeless() => Placement::Refused(trouble.message.clone()),
-            Some(trouble) => Placement::Trying(format!("the Job {name} tries how: {}", trouble.message)),
-            None if !job::has_pod(&pods, name) && is_late(job, now) => Placement::Proven,
-            None => Placement::Trying(format!("the Job {name} tries whether such a pod starts")),
+            Some(diagnosis) if diagnosis.permanent || diagnosis.is_unschedulable() => {
+                PlacementCheck::Refused(diagnosis.message.clone())
+            }
+            Some(diagnosis) => {
+                PlacementCheck::Pending(format!("the Job {name} is testing such a pod: {}", diagnosis.message))
+            }
+            None if !job::has_pod(&pods, name) && is_late(job, now) => PlacementCheck::Verified,
+            None => PlacementCheck::Pending(format!("the Job {name} is testing whether such a pod starts")),
         },
     })
 }
 
-/// The pods of trials of that placement: those of an earlier one may be there for as long as it takes to remove them.
+/// The pods of trials of that placement: those of an earlier one may still be terminating.
 fn pods_of(observed: &Observed, placement: &str) -> Vec<Arc<Pod>> {
-    let mark = scheduling::mark(placement);
-    let has = |pod: &Pod| pod.running.as_ref().is_some_and(|running| running.labels.get(PLACEMENT) == Some(&mark));
+    let mark = scheduling::placement_label(placement);
+    let has = |pod: &Pod| pod.details.as_ref().is_some_and(|running| running.labels.get(PLACEMENT) == Some(&mark));
     observed.pods.iter().filter(|pod| has(pod)).cloned().collect()
 }
 
-/// Whether a trial's pod has run on another node than the present pod's, as far as that can be told.
+/// Whether a trial's pod ran on another node than the present pod, as far as is known.
 fn is_elsewhere(observed: &Observed, job: &str, placement: &str) -> bool {
-    let node = |pod: &Pod| pod.running.as_deref().and_then(|running| running.node.clone());
+    let node = |pod: &Pod| pod.details.as_deref().and_then(|running| running.node.clone());
     let present = observed.pod().and_then(node);
     let tried = pods_of(observed, placement).iter().filter(|pod| job::is_of(pod, job)).find_map(|pod| node(pod));
     present.zip(tried).is_some_and(|(present, tried)| present != tried)
 }
 
-/// What follows from the present pod, as it was read, for a trial that is yet to begin.
+/// Prepares a trial that has yet to start, from the present pod as it was read.
 ///
-/// None is made if its pod might be kept from the present one's node, by required anti-affinity.
+/// There is none if required anti-affinity might keep its pod off the present one's node.
 #[must_use]
-pub fn beside(observed: &Observed, pod: &Value) -> Placement {
-    let Some(mut pod) = beside::Present::of(pod, names::SERVER) else {
-        return Placement::Trying("waiting for the server's pod".to_owned());
+pub fn prepare_trial(observed: &Observed, pod: &Value) -> PlacementCheck {
+    let Some(mut pod) = trial_pod::PresentPod::of(pod, names::SERVER) else {
+        return PlacementCheck::Pending("waiting for the server's pod".to_owned());
     };
     if pod.repels(&objects::trial_labels(&observed.db)) {
-        return Placement::Proven;
+        return PlacementCheck::Verified;
     }
     let [first, _] = names::trial_jobs(&observed.db);
-    let whole = wanted(observed).is_some_and(|wanted| observed.job(&first).is_some_and(|job| is_of(job, &wanted)));
-    if whole {
+    let requests_all =
+        wanted(observed).is_some_and(|wanted| observed.job(&first).is_some_and(|job| is_of(job, &wanted)));
+    if requests_all {
         pod.requests.clear();
     }
-    Placement::Due(Box::new(Present { pod, whole }))
+    PlacementCheck::Due(Box::new(TrialInputs { pod, requests_all }))
 }
 
-/// What comes before a server's pod is replaced by one that the spec says something else of.
-pub(super) fn before_restart(observed: &Observed, pinned: &Pinned) -> Option<NextStep> {
-    const WHY: &str = "the spec says something else of the server's pod";
+/// What must happen before a server's pod is replaced by one with a changed spec.
+pub(super) fn check_before_restart(observed: &Observed, pinned: &Pinned) -> Option<NextStep> {
+    const WHY: &str = "the pod template changed";
     match &observed.placement {
-        Placement::Proven => None,
-        Placement::Due(present) => {
+        PlacementCheck::Verified => None,
+        PlacementCheck::Due(present) => {
             let create = Effect::Create(objects::trial(observed, pinned, present));
-            let message = format!("{WHY}: trying whether such a pod starts, before the present one is deleted");
+            let message = format!("{WHY}: testing whether such a pod starts, before the present one is deleted");
             Some(NextStep::Do(vec![create], SampleDBReason::ServerRestarting, message))
         }
-        Placement::Trying(how) => Some(NextStep::wait(SampleDBReason::ServerRestarting, format!("{WHY}; {how}"))),
-        Placement::Refused(why) => {
+        PlacementCheck::Pending(how) => Some(NextStep::wait(SampleDBReason::ServerRestarting, format!("{WHY}; {how}"))),
+        PlacementCheck::Refused(why) => {
             let message = format!(
-                "{WHY}, but such a pod does not start, so the present one stays: {why}; correct the spec, or make the \
-                 cluster such that it does"
+                "{WHY}, but such a pod does not start, so the present one is kept: {why}; correct the spec, or the cluster"
             );
-            Some(NextStep::stuck(SampleDBReason::PodRefused, message))
+            Some(NextStep::blocked(SampleDBReason::PodRefused, message))
         }
     }
 }
 
-/// A trial that is needed no longer, because the spec says something else by now, or the pod has it, is ended.
-pub(super) fn end_of_trial(observed: &Observed) -> Option<NextStep> {
+/// Deletes a trial that is obsolete, because the spec changed again or the pod has the placement.
+pub(super) fn stop_obsolete_trial(observed: &Observed) -> Option<NextStep> {
     let mut jobs = trials(observed).filter(|job| !job.meta.deleting).peekable();
-    // Most databases have none, and then nothing is rendered.
+    // Most databases have no trial, and then nothing is rendered.
     jobs.peek()?;
     let wanted = wanted(observed);
     let job = jobs.find(|job| !wanted.as_ref().is_some_and(|wanted| is_of(job, wanted)))?;
     let delete = Effect::Delete(Delete::of(Job::KIND, &job.meta));
-    Some(NextStep::Do(vec![delete], SampleDBReason::ServerRestarting, format!("ending the Job {}", job.meta.key.name)))
+    Some(NextStep::Do(
+        vec![delete],
+        SampleDBReason::ServerRestarting,
+        format!("deleting the Job {}", job.meta.key.name),
+    ))
 }
 
-/// The placement that is to be tried, if one is: it differs from that of a pod that serves, or may yet, or did when the trial began.
-/// While nobody may write, nothing is tried, and the placement stays that of the present pod.
+/// The placement to test, if there is one: it differs from that of a pod that serves, or may yet serve, or did when the trial
+/// started. While clients are blocked, nothing is tested, and the placement stays that of the present pod.
 fn wanted(observed: &Observed) -> Option<String> {
     let db = &*observed.db;
     observed.server.owned().filter(|_| db.status.initialization.data_created_at.is_some())?;
-    if db.meta.deleting || database_state::shuts_out(db) {
+    if db.meta.deleting || database_state::blocks_clients(db) {
         return None;
     }
     let placement = scheduling::placement(&db.spec.scheduling);
     let begun = trials(observed).any(|job| is_of(job, &placement));
-    let differs = |running: &Running| {
+    let differs = |running: &PodDetails| {
         let has = |key: &str, value: &str| running.annotations.get(key).is_some_and(|of| of == value);
         let same = Pinned::of(observed).is_ok_and(|pinned| has(TEMPLATE, &objects::template(observed, &pinned)));
         !same && !has(PLACEMENT, &placement)
     };
-    let needed = match observed.pod().and_then(|pod| Some((pod, pod.running.as_deref()?))) {
+    let needed = match observed.pod().and_then(|pod| Some((pod, pod.details.as_deref()?))) {
         Some((pod, running)) => differs(running) && (begun || pod.diagnosis.is_none()),
         None => begun,
     };
     needed.then_some(placement)
 }
 
-/// The Jobs of trials that there are, of whichever placement.
+/// The Jobs of trials, of any placement.
 fn trials(observed: &Observed) -> impl Iterator<Item = &Job> {
     names::trial_jobs(&observed.db).into_iter().filter_map(|name| observed.job(&name))
 }
 
 fn is_of(job: &Job, placement: &str) -> bool {
-    job.labels.get(PLACEMENT).is_some_and(|of| *of == scheduling::mark(placement))
+    job.labels.get(PLACEMENT).is_some_and(|of| *of == scheduling::placement_label(placement))
 }
 
 fn is_late(job: &Job, now: Timestamp) -> bool {
-    job.created.is_some_and(|created| now.duration_since(created) > NO_POD)
+    job.created.is_some_and(|created| now.duration_since(created) > POD_TIMEOUT)
 }

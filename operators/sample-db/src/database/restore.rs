@@ -1,6 +1,6 @@
-//! Pure: a new database that is filled from a snapshot: which one, whether it can be, and the Job that does it.
+//! Pure: a new database that is restored from a snapshot: which one, whether it is valid, and the Job that restores it.
 
-use agent_protocol::{Arguments, PgRestore};
+use agent_protocol::{AgentCommand, PgRestore};
 use api::sample_db::{ADOPT, Method, RestoreStatus, SampleDBReason, SampleDBStatus};
 use api::sample_db_snapshot::SnapshotPhase;
 use jiff::{Timestamp, Unit};
@@ -8,25 +8,25 @@ use runtime::pod::claim_volume;
 use runtime::projections::JobEnd;
 
 use super::observed::Observed;
-use super::pinned::{Pinned, Refusal};
+use super::pinned::{Pinned, SpecRefusal};
 use super::{claims, record};
-use crate::operand::agent_job::JobOf;
+use crate::operand::agent_job::JobParams;
 use crate::operand::kinds::{SampleDB, Snapshot};
 use crate::operand::names;
 use crate::operand::pod::{self, SNAPSHOTS};
 use crate::operand::release::Release;
-use crate::operand::snapshot_state::{is_bad, is_looked_for};
+use crate::operand::snapshot_state::{awaits_location_check, has_failed};
 
 /// How many seconds a restore may take.
 const DEADLINE: i64 = 24 * 3600;
-/// How often it is tried again.
+/// How often it is retried.
 const RETRIES: i32 = 2;
 
-/// The snapshot that a new database is to be filled from, if it is to be.
+/// The snapshot that a new database is to be restored from, if any.
 ///
 /// # Errors
-/// Why it cannot be.
-pub(super) fn source<'a>(observed: &'a Observed, pinned: &Pinned) -> Result<Option<&'a Snapshot>, Refusal> {
+/// Why it cannot be restored.
+pub(super) fn source<'a>(observed: &'a Observed, pinned: &Pinned) -> Result<Option<&'a Snapshot>, SpecRefusal> {
     let db = &*observed.db;
     let Some(from) = &db.spec.bootstrap.from_snapshot else { return Ok(None) };
     if db.status.restore.completed_at.is_some() || is_taken_over(observed, pinned) {
@@ -34,13 +34,13 @@ pub(super) fn source<'a>(observed: &'a Observed, pinned: &Pinned) -> Result<Opti
     }
     let ready = |snapshot: &&Snapshot| {
         let taken = snapshot.status.phase == Some(SnapshotPhase::Ready) && !snapshot.meta.deleting;
-        // One that did not stand its proof is taken by its name only.
-        taken && !is_bad(&snapshot.status) && !is_looked_for(&snapshot.status)
+        // One that failed verification is restored only if it is named.
+        taken && !has_failed(&snapshot.status) && !awaits_location_check(&snapshot.status)
     };
-    let all = || observed.sources.iter().map(|snapshot| &**snapshot);
+    let all = || observed.restore_candidates.iter().map(|snapshot| &**snapshot);
     let latched = db.status.restore.snapshot_uid.as_deref();
     let begun = observed.job(&job_name(db)).filter(|_| latched.is_some());
-    // What becomes of the snapshot afterwards is no matter of this database.
+    // What happens to the snapshot afterward does not matter to this database.
     if begun.is_some_and(|job| job.end == Some(JobEnd::Complete)) {
         return Ok(None);
     }
@@ -64,15 +64,15 @@ pub(super) fn source<'a>(observed: &'a Observed, pinned: &Pinned) -> Result<Opti
         };
         (SampleDBReason::SnapshotMissing, message)
     })?;
-    // The Job that has begun tells by itself what is wrong with the snapshot.
+    // The Job that has started reports by itself what is wrong with the snapshot.
     if begun.is_some() {
         return Ok(Some(snapshot));
     }
-    judge(snapshot, db, pinned).map(|()| Some(snapshot))
+    validate(snapshot, db, pinned).map(|()| Some(snapshot))
 }
 
-/// Whether the data are those of a volume that was taken over, which nothing is restored over. Which snapshot a volume is filled
-/// from is latched before it has any data, and recorded on it: a restore that an earlier object has begun goes on.
+/// Whether the data is on an adopted volume, over which nothing is restored. Which snapshot a volume is restored from is latched
+/// and recorded before it has any data, so a restore that an earlier object started continues.
 fn is_taken_over(observed: &Observed, pinned: &Pinned) -> bool {
     let status = &observed.db.status;
     match status.initialization.data_created_at {
@@ -81,9 +81,9 @@ fn is_taken_over(observed: &Observed, pinned: &Pinned) -> bool {
     }
 }
 
-/// Whether the volume holds no more than a part of what a snapshot has, since its restore has not come to its end: that is
-/// whole where it comes from. What was taken over, or was configured, is no such part.
-pub(super) fn is_half(observed: &Observed) -> bool {
+/// Whether the volume holds only a part of a snapshot, because its restore has not completed: the snapshot has it all. Data that
+/// was adopted or configured is no such part.
+pub(super) fn is_partial(observed: &Observed) -> bool {
     let (db, status) = (&*observed.db, &observed.db.status);
     let begun = db.spec.bootstrap.from_snapshot.is_some() && status.restore.snapshot_uid.is_some();
     let ended = status.restore.completed_at.is_some() || status.initialization.completed_at.is_some();
@@ -91,26 +91,26 @@ pub(super) fn is_half(observed: &Observed) -> bool {
     begun && !ended && !taken_over
 }
 
-/// The status of a database that is being deleted, and whose restore has come to its end meanwhile: protection lets it go on. From
-/// then on its volume has all of the snapshot, and it is saved as any other; the Job, which tells, is deleted first.
-pub(super) fn ended(observed: &Observed, now: Timestamp) -> Option<SampleDBStatus> {
+/// The status of a database that is being deleted, and whose restore completed meanwhile, which protection allows. From then on
+/// its volume has all of the snapshot, and is saved like any other. This is recorded before the Job that shows it is deleted.
+pub(super) fn completed(observed: &Observed, now: Timestamp) -> Option<SampleDBStatus> {
     let before = &observed.db.status;
-    let job = observed.job(&job_name(&observed.db)).filter(|_| is_half(observed))?;
+    let job = observed.job(&job_name(&observed.db)).filter(|_| is_partial(observed))?;
     let completed_at = now.round(Unit::Second).ok().filter(|_| job.end == Some(JobEnd::Complete))?;
     let restore = RestoreStatus { completed_at: Some(completed_at), ..before.restore.clone() };
     Some(record::revised(before, SampleDBStatus { restore, ..before.clone() }))
 }
 
 /// Whether a snapshot can be restored into that database.
-fn judge(snapshot: &Snapshot, db: &SampleDB, pinned: &Pinned) -> Result<(), Refusal> {
+fn validate(snapshot: &Snapshot, db: &SampleDB, pinned: &Pinned) -> Result<(), SpecRefusal> {
     let (name, status) = (&snapshot.meta.key.name, &snapshot.status);
-    // One that was chosen before waits with its files for the restore, also if its time has come to an end at that moment.
+    // A snapshot that was chosen before keeps its files until the restore is done, even if it expires now.
     let chosen = db.status.restore.snapshot_uid.as_deref() == Some(&*snapshot.meta.uid);
     let expired = status.phase == Some(SnapshotPhase::Expired) && status.completed_at.is_some();
     if status.phase != Some(SnapshotPhase::Ready) && !(chosen && expired) {
         let why = status.error.clone().map_or_else(String::new, |why| format!(": {why}"));
         let phase = status.phase.map_or_else(|| "not observed yet".to_owned(), |phase| format!("{phase:?}"));
-        return Err((SampleDBReason::SnapshotNotReady, format!("the snapshot {name} is not Ready, but {phase}{why}")));
+        return Err((SampleDBReason::SnapshotNotReady, format!("the snapshot {name} is not Ready: {phase}{why}")));
     }
     if snapshot.meta.deleting && !chosen {
         return Err((
@@ -118,8 +118,8 @@ fn judge(snapshot: &Snapshot, db: &SampleDB, pinned: &Pinned) -> Result<(), Refu
             format!("the snapshot {name} is being deleted: name another one"),
         ));
     }
-    if is_looked_for(status) {
-        let why = "the operator verifies that its files are on the volume";
+    if awaits_location_check(status) {
+        let why = "verifying that its files are on the volume";
         return Err((SampleDBReason::SnapshotNotReady, format!("the snapshot {name} is not Ready yet: {why}")));
     }
     let of = status.engine_version.as_deref().and_then(Release::parse);
@@ -134,7 +134,7 @@ fn judge(snapshot: &Snapshot, db: &SampleDB, pinned: &Pinned) -> Result<(), Refu
     if let Some(of) = of.filter(|of| status.method == Some(Method::Physical) && of.major != pinned.major) {
         let message = format!(
             "the snapshot {name} is a physical one of PostgreSQL {of}, which only {} can read: set engine.version to {}, or \
-             take a Logical one",
+             name a Logical one",
             of.major, of.major
         );
         return Err((SampleDBReason::SnapshotPhysical, message));
@@ -144,7 +144,7 @@ fn judge(snapshot: &Snapshot, db: &SampleDB, pinned: &Pinned) -> Result<(), Refu
         Some(other) if other != database => Err((
             SampleDBReason::SnapshotOfOtherDatabase,
             format!(
-                "the snapshot {name} holds the database {other}: set bootstrap.database to {other} in a new SampleDB"
+                "the snapshot {name} contains the database {other}: set bootstrap.database to {other} in a new SampleDB"
             ),
         )),
         _ => Ok(()),
@@ -157,35 +157,35 @@ pub(super) fn job_name(db: &SampleDB) -> String {
 }
 
 /// The Job.
-pub(super) fn job(db: &SampleDB, snapshot: &Snapshot) -> JobOf {
+pub(super) fn job(db: &SampleDB, snapshot: &Snapshot) -> JobParams {
     let location = &snapshot.status.location;
     let path = location.path.as_deref().unwrap_or(&snapshot.meta.key.name);
-    // All that the snapshot holds: what is left out here is lost when the snapshot goes.
+    // All that the snapshot contains: what is left out here is lost when the snapshot is deleted.
     let restore = PgRestore {
         snapshot: format!("{SNAPSHOTS}/{path}").into(),
         sha256: snapshot.status.sha256.clone(),
         ..PgRestore::default()
     };
     let claim = location.claim.clone().unwrap_or_default();
-    JobOf {
-        volumes: vec![(claim_volume("snapshots", &claim), pod::snapshots_to_read())],
+    JobParams {
+        volumes: vec![(claim_volume("snapshots", &claim), pod::read_only_snapshots_mount())],
         retries: RETRIES,
-        ..JobOf::of_database(db, &job_name(db), restore.argv(), DEADLINE)
+        ..JobParams::of_database(db, &job_name(db), restore.argv(), DEADLINE)
     }
 }
 
-/// What is known of it.
+/// The status of the restore.
 pub(super) fn status(observed: &Observed, pinned: &Pinned, source: Option<&Snapshot>, now: Timestamp) -> RestoreStatus {
-    // A snapshot that was chosen before a person named the volume is not what that has.
+    // A snapshot that was chosen before the annotation named the volume is not what that volume holds.
     if observed.db.status.restore.completed_at.is_none() && is_taken_over(observed, pinned) {
         return RestoreStatus::default();
     }
     let before = &observed.db.status.restore;
-    // Of a physical one the data were made.
+    // The data was created from a physical one.
     let physical = source.is_some_and(|source| source.status.method == Some(Method::Physical));
-    let made = physical && observed.db.status.initialization.data_created_at.is_some();
+    let created = physical && observed.db.status.initialization.data_created_at.is_some();
     let ended = || observed.job(&job_name(&observed.db)).is_some_and(|job| job.end == Some(JobEnd::Complete));
-    let done = made || ended();
+    let done = created || ended();
     let completed_at = before.completed_at.or_else(|| now.round(Unit::Second).ok().filter(|_| done));
     let Some(source) = source else {
         return RestoreStatus {

@@ -1,50 +1,50 @@
-//! Pure: the times of a schedule. It is pure: time zones come from the table that the program carries, not from the machine.
+//! Pure: the times of a schedule. Time zones come from the table in the program, not from the machine.
 
 use croner::Cron;
 use croner::parser::CronParser;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 use jiff::{SignedDuration, Timestamp, Zoned};
 
-/// The longest that a start is put off, so that what is due at the same second is not begun at the same second.
+/// The longest delay of a start, so that what is due at the same second does not start at the same second.
 const SPREAD: SignedDuration = SignedDuration::from_mins(15);
-/// Which part of the time between two of its times, at most.
-const PART: i32 = 4;
+/// The delay is at most this fraction of the interval between two slots.
+const MAX_SPREAD_FRACTION: i32 = 4;
 
-/// Missed times are counted up to here; beyond it nobody cares how many.
-const MOST_MISSED: i64 = 1000;
+/// Missed slots are counted up to here.
+const MAX_MISSED: i64 = 1000;
 
 /// A schedule in a time zone.
 #[derive(Debug)]
 pub struct Schedule {
     cron: Cron,
     zone: TimeZone,
-    /// Who it is of, as a number: how far in the spread it starts.
-    of: u64,
-    /// When the manager that runs now began to look.
-    began: Option<Timestamp>,
+    /// By which starts are spread: usually a hash of the database's UID.
+    spread_key: u64,
+    /// When this manager began to observe.
+    observing_since: Option<Timestamp>,
 }
 
-/// Over which time that is spread which came while no manager ran.
-const MISSED: SignedDuration = SignedDuration::from_mins(5);
+/// Over which time starts are spread that came due while no manager ran.
+const CATCH_UP_SPREAD: SignedDuration = SignedDuration::from_mins(5);
 
-/// How long after its time a start may be put off for both reasons.
-pub(super) const LATEST: SignedDuration = SignedDuration::from_mins(20);
+/// The longest delay of a start, for both reasons together.
+pub(super) const MAX_START_DELAY: SignedDuration = SignedDuration::from_mins(20);
 
-/// What of a schedule is due.
+/// What is due.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Due {
-    /// The latest time that has come and may still be made up for.
+    /// The latest slot that has come and may still be caught up.
     pub slot: Option<Timestamp>,
-    /// How many times have come and gone.
+    /// How many slots were missed.
     pub missed: i64,
-    /// The latest time that has come, made up for or not.
+    /// The latest slot that has come, caught up or not.
     pub latest: Option<Timestamp>,
-    /// The next time.
+    /// The next start.
     pub next: Option<Timestamp>,
 }
 
 impl Schedule {
-    /// Reads five fields, and the name of a time zone.
+    /// Parses five cron fields, and the name of a time zone.
     ///
     /// # Errors
     /// What is wrong.
@@ -52,53 +52,58 @@ impl Schedule {
         let cron = CronParser::new().parse(fields);
         let cron = cron.map_err(|error| format!("backup.schedule {fields:?} cannot be read: {error}"))?;
         let zone = TimeZoneDatabase::bundled().get(zone);
-        let zone = zone.map_err(|error| format!("backup.timeZone is not known: {error}"))?;
-        Ok(Self { cron, zone, of: 0, began: None })
+        let zone = zone.map_err(|error| format!("backup.timeZone is unknown: {error}"))?;
+        Ok(Self { cron, zone, spread_key: 0, observing_since: None })
     }
 
-    /// The same times, of which each is started later: by how much follows from a number, and is the same every time.
+    /// The same slots, with starts delayed by a time that follows from a number, and is always the same.
     #[must_use]
-    pub fn spread(self, of: u64) -> Self {
-        Self { of, ..self }
+    pub fn spread(self, spread_key: u64) -> Self {
+        Self { spread_key, ..self }
     }
 
-    /// The same times; those that came before a manager began to look are started some time after that.
+    /// The same slots; those that came due before a manager began to observe are started some time after that.
     #[must_use]
-    pub fn looked_at_since(self, began: Option<Timestamp>) -> Self {
-        Self { began, ..self }
+    pub fn observed_since(self, observing_since: Option<Timestamp>) -> Self {
+        Self { observing_since, ..self }
     }
 
-    /// When what is due at `slot` begins: all databases see in the same pass what came before any manager looked.
+    /// When what is due at `slot` starts: all databases see in the same reconcile what came due before any manager observed.
     fn begins(&self, slot: Timestamp) -> Timestamp {
         let start = self.start(slot);
-        match self.began.filter(|began| start <= *began) {
-            Some(began) => began.checked_add(missed_by(self.of)).unwrap_or(began),
+        match self.observing_since.filter(|observing_since| start <= *observing_since) {
+            Some(observing_since) => {
+                observing_since.checked_add(catch_up_delay(self.spread_key)).unwrap_or(observing_since)
+            }
             None => start,
         }
     }
 
-    /// By how much it is late. Whoever waits for its turn after the manager has come back is no later for that.
+    /// By how much a start is late. Waiting for its turn after the manager has come back does not count.
     fn late(&self, slot: Timestamp, now: Timestamp) -> SignedDuration {
-        let waits = self.began.filter(|began| self.start(slot) <= *began).map(|began| now.duration_since(began));
-        let waited = waits.map_or(SignedDuration::ZERO, |waited| waited.min(missed_by(self.of)));
+        let waits = self
+            .observing_since
+            .filter(|observing_since| self.start(slot) <= *observing_since)
+            .map(|observing_since| now.duration_since(observing_since));
+        let waited = waits.map_or(SignedDuration::ZERO, |waited| waited.min(catch_up_delay(self.spread_key)));
         now.duration_since(self.start(slot)).saturating_sub(waited)
     }
 
-    /// The first time after `since`; none if none ever comes.
+    /// The first slot after `since`; `None` if there is none.
     #[must_use]
     pub fn after(&self, since: Timestamp) -> Option<Timestamp> {
         let next = self.cron.find_next_occurrence(&since.to_zoned(self.zone.clone()), false).ok()?;
         Some(next.timestamp())
     }
 
-    /// The last time before `until`, or at it; none if none ever came.
+    /// The last slot before or at `until`; `None` if there is none.
     #[must_use]
     pub fn last(&self, until: Timestamp) -> Option<Timestamp> {
         let last = self.cron.find_previous_occurrence(&until.to_zoned(self.zone.clone()), true).ok()?;
         Some(last.timestamp())
     }
 
-    /// The last time of which the start has come at `now`.
+    /// The last slot whose start has come at `now`.
     #[must_use]
     pub fn last_started(&self, now: Timestamp) -> Option<Timestamp> {
         let last = self.last(now)?;
@@ -108,23 +113,23 @@ impl Schedule {
         self.last(last.checked_sub(SignedDuration::from_secs(1)).ok()?)
     }
 
-    /// When what is due at `slot` is started: no later than after a quarter of the time to the next slot.
+    /// When what is due at `slot` is started: after no more than a quarter of the time to the next slot.
     #[must_use]
     pub fn start(&self, slot: Timestamp) -> Timestamp {
-        let gap = self.after(slot).map_or(SPREAD, |next| next.duration_since(slot) / PART);
+        let gap = self.after(slot).map_or(SPREAD, |next| next.duration_since(slot) / MAX_SPREAD_FRACTION);
         let seconds = u64::try_from(gap.min(SPREAD).as_secs()).unwrap_or(0);
-        let delay = self.of.checked_rem(seconds).and_then(|delay| i64::try_from(delay).ok()).unwrap_or(0);
+        let delay = self.spread_key.checked_rem(seconds).and_then(|delay| i64::try_from(delay).ok()).unwrap_or(0);
         slot.checked_add(SignedDuration::from_secs(delay)).unwrap_or(slot)
     }
 
-    /// What is due at `now` of what came after `since`.
+    /// What is due at `now` of the slots after `since`.
     ///
     /// # Errors
-    /// That the schedule never comes.
+    /// That the schedule has no time to come.
     pub fn due(&self, since: Timestamp, now: Timestamp, deadline: SignedDuration) -> Result<Due, String> {
         let at = |time: Timestamp| time.to_zoned(self.zone.clone());
         let started = self.last_started(now);
-        // The one whose time has come, and whose start has not, is still to come.
+        // A slot that has come, and whose start has not, is still the next one.
         let next = self.after(started.unwrap_or(now));
         let next = self.start(next.ok_or_else(|| "backup.schedule names a time that never comes".to_owned())?);
         let waits = |slot: &Timestamp| self.begins(*slot) > now && self.late(*slot, now) <= deadline;
@@ -138,7 +143,7 @@ impl Schedule {
         let slot = Some(latest.timestamp()).filter(|slot| self.late(*slot, now) <= deadline);
         let mut missed = i64::from(slot.is_none());
         let mut earlier = before(&latest, false);
-        while let Some(time) = earlier.filter(|time| time.timestamp() > since && missed < MOST_MISSED) {
+        while let Some(time) = earlier.filter(|time| time.timestamp() > since && missed < MAX_MISSED) {
             missed += 1;
             earlier = before(&time, false);
         }
@@ -146,9 +151,11 @@ impl Schedule {
     }
 }
 
-/// How far in the spread of what came while no manager ran that of a database is.
-pub(super) fn missed_by(of: u64) -> SignedDuration {
-    let seconds = of.checked_rem(MISSED.as_secs().unsigned_abs()).and_then(|seconds| i64::try_from(seconds).ok());
+/// The delay of a database's start that came due while no manager ran.
+pub(super) fn catch_up_delay(spread_key: u64) -> SignedDuration {
+    let seconds = spread_key
+        .checked_rem(CATCH_UP_SPREAD.as_secs().unsigned_abs())
+        .and_then(|seconds| i64::try_from(seconds).ok());
     SignedDuration::from_secs(seconds.unwrap_or(0))
 }
 
@@ -158,17 +165,18 @@ mod tests {
 
     /// Each database has its own time, and all are late when a manager comes back.
     #[test]
-    fn what_came_while_no_manager_ran_is_spread_again() {
-        let (slot, began) = (at("2026-11-21T02:00:00Z"), at("2026-11-21T02:40:00Z"));
-        let daily = |of| Schedule::parse("0 2 * * *", "Etc/UTC").unwrap().spread(of).looked_at_since(Some(began));
+    fn starts_that_came_due_while_no_manager_ran_are_spread_again() {
+        let (slot, observing_since) = (at("2026-11-21T02:00:00Z"), at("2026-11-21T02:40:00Z"));
+        let daily =
+            |of| Schedule::parse("0 2 * * *", "Etc/UTC").unwrap().spread(of).observed_since(Some(observing_since));
         let due = |of, now: Timestamp| daily(of).due(at("2026-11-20T02:00:00Z"), now, HOUR).unwrap();
-        let first: Vec<u64> = (0..900).filter(|of| due(*of, began).slot.is_some()).collect();
+        let first: Vec<u64> = (0..900).filter(|of| due(*of, observing_since).slot.is_some()).collect();
         assert_eq!(first, [0, 300, 600]);
-        let early = due(10, began);
+        let early = due(10, observing_since);
         assert_eq!((early.slot, early.missed, early.latest), (None, 0, None));
         assert_eq!(early.next, Some(at("2026-11-21T02:40:10Z")));
         assert_eq!(due(10, at("2026-11-21T02:40:10Z")).slot, Some(slot));
-        // It waits no longer than it may, and what was too late when the manager came is.
+        // It waits no longer than it may; what was too late when the manager came back stays so.
         let short = |of, now: &str, minutes| {
             let deadline = SignedDuration::from_mins(minutes);
             daily(of).due(at("2026-11-20T02:00:00Z"), at(now), deadline).unwrap()
@@ -176,7 +184,7 @@ mod tests {
         assert_eq!(short(299, "2026-11-21T02:45:00Z", 41).slot, Some(slot));
         let late = short(10, "2026-11-21T02:40:00Z", 30);
         assert_eq!((late.slot, late.missed), (None, 1));
-        // What comes later is started in its own time.
+        // Later slots start at their own times.
         assert_eq!(due(10, at("2026-11-22T02:00:10Z")).slot, Some(at("2026-11-22T02:00:00Z")));
     }
 
@@ -224,7 +232,7 @@ mod tests {
         let come = due("2026-11-21T02:05:00Z");
         assert_eq!((come.slot, come.missed, come.next), (Some(slot), 0, Some(at("2026-11-22T02:05:00Z"))));
         assert_eq!(due("2026-11-21T03:05:00Z").slot, Some(slot), "the deadline counts from the start on");
-        // What comes often is put off by less than it takes to come again.
+        // A frequent schedule is delayed by less than its interval.
         let often = Schedule::parse("* * * * *", "Etc/UTC").unwrap().spread(899);
         assert!(often.start(slot).duration_since(slot).as_secs() < 15);
     }
@@ -236,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_or_never_comes_is_told() {
+    fn invalid_schedules_and_those_without_a_time_to_come_are_errors() {
         assert!(Schedule::parse("0 2 * *", "Etc/UTC").is_err());
         assert!(Schedule::parse("0 2 * * *", "Mars/Olympus").unwrap_err().contains("timeZone"));
         let never = Schedule::parse("0 0 30 2 *", "Etc/UTC").unwrap();

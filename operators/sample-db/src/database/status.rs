@@ -1,30 +1,30 @@
-//! Pure: Status.
+//! Pure: the status.
 
 use agent_protocol::PgPrepareResult;
 use api::Contract;
 use api::sample_db::{
-    ADOPT, EndpointsStatus, EngineStatus, InitializationStatus, Phase, SampleDBStatus, StorageStatus,
+    ADOPT, DatabaseStorageStatus, EndpointsStatus, EngineStatus, InitializationStatus, SampleDBPhase, SampleDBStatus,
 };
 use jiff::{Timestamp, Unit};
 use runtime::projections::JobEnd;
 
 use super::backup::{self, Backups};
 use super::observed::{InitSources, Observed};
-use super::pinned::{self, Pinned, Refusal};
+use super::pinned::{self, Pinned, SpecRefusal};
 use super::{record, restore, storage, upgrade};
-use crate::operand::database_state::rests;
-use crate::operand::job_result::Words;
+use crate::operand::database_state::is_paused;
+use crate::operand::job_result::AgentOutcome;
 use crate::operand::names;
 use conditions::Serving;
-use judged::Judged;
+use inputs::StatusInputs;
 
 mod conditions;
-pub(crate) mod judged;
+pub(crate) mod inputs;
 
-/// The status of a database whose wish cannot be had.
+/// The status of a database whose spec cannot be satisfied.
 pub(super) fn refused(
     observed: &Observed,
-    (reason, message): Refusal,
+    (reason, message): SpecRefusal,
     backups: &Backups,
     now: Timestamp,
 ) -> SampleDBStatus {
@@ -32,11 +32,11 @@ pub(super) fn refused(
     let conditions = conditions::refused(observed, backups, reason, message, now);
     if before.initialization.completed_at.is_none() {
         let contract = Contract { conditions, ..before.contract.clone() };
-        return SampleDBStatus { phase: Some(Phase::Failed), contract, ..before.clone() };
+        return SampleDBStatus { phase: Some(SampleDBPhase::Failed), contract, ..before.clone() };
     }
     let serving = Serving::of(observed, &before.initialization);
     SampleDBStatus {
-        phase: Some(Phase::Running),
+        phase: Some(SampleDBPhase::Running),
         ready: Some(format!("{}/1", usize::from(serving.open))),
         ready_replicas: Some(i32::from(serving.pod_ready)),
         backup: backup::status(observed, backups),
@@ -45,23 +45,23 @@ pub(super) fn refused(
     }
 }
 
-/// What holds once the step has been taken.
-pub(super) fn of(observed: &Observed, judged: &Judged<'_>, now: Timestamp) -> SampleDBStatus {
-    let (db, before, pinned) = (&*observed.db, &observed.db.status, judged.pinned);
+/// The status after the step.
+pub(super) fn of(observed: &Observed, inputs: &StatusInputs<'_>, now: Timestamp) -> SampleDBStatus {
+    let (db, before, pinned) = (&*observed.db, &observed.db.status, inputs.pinned);
     let prepared = prepared(observed);
     let lasting = prepared.as_ref().filter(|_| is_lasting(observed, pinned));
     let initialization = initialization(observed, lasting, now);
     let serving = Serving::of(observed, &initialization);
-    let running = observed.asked.answer().map(|answer| answer.version.clone());
-    let running = running.or_else(|| prepared.as_ref().and_then(|words| words.version.clone()));
-    let identifier = lasting.and_then(|words| words.system_identifier.clone());
-    let transition = judged.transition;
-    let made = initialization.data_created_at.is_some();
+    let running = observed.probe.info().map(|answer| answer.version.clone());
+    let running = running.or_else(|| prepared.as_ref().and_then(|result| result.version.clone()));
+    let identifier = lasting.and_then(|result| result.system_identifier.clone());
+    let transition = inputs.transition;
+    let has_data = initialization.data_created_at.is_some();
     let engine =
         transition.and_then(|transition| transition.engine.clone()).unwrap_or_else(|| pinned.engine(&before.engine));
-    let engine = EngineStatus { target: upgrade::told_target(observed, pinned, transition, &engine), ..engine };
+    let engine = EngineStatus { target: upgrade::reported_target(observed, pinned, transition, &engine), ..engine };
     let after = SampleDBStatus {
-        phase: Some(conditions::phase(observed, judged.step, &serving)),
+        phase: Some(conditions::phase(observed, inputs.step, &serving)),
         ready: Some(format!("{}/1", usize::from(serving.open))),
         replicas: Some(i32::from(observed.pod().is_some())),
         ready_replicas: Some(i32::from(serving.pod_ready)),
@@ -76,16 +76,16 @@ pub(super) fn of(observed: &Observed, judged: &Judged<'_>, now: Timestamp) -> Sa
         engine: EngineStatus { running: running.or_else(|| before.engine.running.clone()), ..engine },
         storage: transition
             .and_then(|transition| transition.storage.clone())
-            .unwrap_or_else(|| pinned.storage(observed, &before.storage, made)),
+            .unwrap_or_else(|| pinned.storage(observed, &before.storage, has_data)),
         volumes: storage::volumes(observed, pinned),
         initialization,
-        restore: restore::status(observed, pinned, judged.source, now),
-        backup: backup::status(observed, judged.backups),
+        restore: restore::status(observed, pinned, inputs.source, now),
+        backup: backup::status(observed, inputs.backups),
         upgrade: transition.map_or_else(|| before.upgrade.clone(), |transition| transition.upgrade.clone()),
         endpoints: endpoints(observed),
         credentials_secret: Some(names::app_secret(db)),
-        connection_config_map: Some(names::connection(db)),
-        contract: Contract { conditions: conditions::all(observed, judged, &serving, now), ..before.contract.clone() },
+        connection_config_map: Some(names::connection_config_map(db)),
+        contract: Contract { conditions: conditions::all(observed, inputs, &serving, now), ..before.contract.clone() },
         ..before.clone()
     };
     record::revised(before, after)
@@ -99,24 +99,26 @@ fn endpoints(observed: &Observed) -> EndpointsStatus {
     }
 }
 
-/// What the init step of the server's pod has told of the data, if it is done.
+/// What the init container of the server's pod reported about the data, if it has completed.
 fn prepared(observed: &Observed) -> Option<PgPrepareResult> {
-    let running = observed.pod()?.running.as_ref()?;
-    Words::of_container(running.container("prepare")?).filter(|words| words.code == 0).map(|words| words.result())
+    let running = observed.pod()?.details.as_ref()?;
+    AgentOutcome::of_container(running.container("prepare")?)
+        .filter(|outcome| outcome.code == 0)
+        .map(|outcome| outcome.result())
 }
 
-/// Whether the data that have been made are there to stay, which is what status latches: our finalizer keeps their claim from the
-/// next step on, and only then clients are let in. While the database is paused nothing keeps it, and nothing can keep one that is
-/// being deleted: without it the database begins anew, and nobody misses anything. What was taken over was somebody's before.
+/// Whether the created data is there to stay, which status latches: from the next step on the finalizer keeps its PVC, and only
+/// then clients are allowed. While the database is paused nothing keeps the PVC, and nothing can keep one that is terminating:
+/// without it the database is created again, and no data is missed. Adopted data was in use before.
 fn is_lasting(observed: &Observed, pinned: &Pinned) -> bool {
     let (db, status) = (&*observed.db, &observed.db.status);
     let taken_over = db.annotations.contains_key(ADOPT) || !status.storage.adopted_from.is_empty();
     let kept = || observed.claim(&pinned.claim).is_some_and(|claim| !claim.meta.deleting);
-    status.initialization.data_created_at.is_some() || taken_over || !rests(db) && kept()
+    status.initialization.data_created_at.is_some() || taken_over || !is_paused(db) && kept()
 }
 
-/// The status of a database that is being deleted and was paused with data of which it does not tell: a superuser may have used
-/// them meanwhile.
+/// The status of a database that is being deleted and was paused with data that status does not mention: a superuser may have
+/// used it meanwhile.
 pub(super) fn with_data(observed: &Observed, now: Timestamp) -> Option<SampleDBStatus> {
     let before = &observed.db.status;
     let known = before.initialization.data_created_at.is_some() || !record::is_latched(before);
@@ -128,7 +130,7 @@ pub(super) fn with_data(observed: &Observed, now: Timestamp) -> Option<SampleDBS
             data_created_at: now.round(Unit::Second).ok(),
             ..before.initialization.clone()
         },
-        storage: StorageStatus {
+        storage: DatabaseStorageStatus {
             adopted_from: pinned::adopted_from(observed, &before.storage, claim),
             ..before.storage.clone()
         },
@@ -153,12 +155,12 @@ fn initialization(observed: &Observed, prepared: Option<&PgPrepareResult>, now: 
         data_created_at: before.data_created_at.or_else(|| prepared.and(now)),
         completed_at: before.completed_at.or_else(|| now.filter(|_| complete)),
         job: (before.completed_at.is_none() && end.is_none() && job.is_some()).then(|| name.clone()),
-        // Of what is about to run, for the time when it has; what is there by then may be something else.
+        // Of what is about to run, for when it has run: the sources may change meanwhile.
         sql_digest: match job {
             None if before.completed_at.is_none() => digest,
             _ => before.sql_digest.clone(),
         },
-        // What failed is what was there when the Job was made.
+        // What failed is what was there when the Job was created.
         failed_digest: match (failed, &before.failed_digest) {
             (true, Some(failed)) => Some(failed.clone()),
             (true, None) => before.sql_digest.clone(),

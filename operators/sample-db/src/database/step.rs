@@ -7,23 +7,23 @@ use runtime::plan::Effect;
 use runtime::projections::Pod;
 
 use super::effects::DbAct;
-use super::pinned::Refusal;
+use super::pinned::SpecRefusal;
 
 /// Whether an effect stops a server.
 pub(crate) fn stops(effect: &Effect<DbAct>) -> bool {
     matches!(effect, Effect::Delete(delete) if delete.kind == Pod::KIND)
 }
 
-/// What comes next.
+/// The next step.
 #[derive(Clone, Debug, PartialEq)]
 pub enum NextStep {
     /// The database is as desired.
     Idle,
-    /// Nothing can be done until something changes.
+    /// Wait until something changes.
     Wait(Reason, String),
-    /// Nothing can be done until a person does something.
+    /// Wait until the user acts.
     Blocked(Reason, String),
-    /// These effects, which the reason and the message tell of.
+    /// Perform these effects; with the reason and the message of conditions.
     Do(Vec<Effect<DbAct>>, SampleDBReason, String),
 }
 
@@ -32,12 +32,12 @@ impl NextStep {
         Self::Wait(reason.into(), message.into())
     }
 
-    pub(crate) fn stuck(reason: impl Into<Reason>, message: impl Into<String>) -> Self {
+    pub(crate) fn blocked(reason: impl Into<Reason>, message: impl Into<String>) -> Self {
         Self::Blocked(reason.into(), message.into())
     }
 
-    pub(crate) fn refused((reason, message): Refusal) -> Self {
-        Self::stuck(reason, message)
+    pub(crate) fn refused((reason, message): SpecRefusal) -> Self {
+        Self::blocked(reason, message)
     }
 
     /// Whether it does this, or waits for it.
@@ -49,7 +49,7 @@ impl NextStep {
         }
     }
 
-    pub(crate) fn take(effect: Effect<DbAct>, reason: SampleDBReason, message: &str) -> Self {
+    pub(crate) fn act(effect: Effect<DbAct>, reason: SampleDBReason, message: &str) -> Self {
         Self::Do(vec![effect], reason, message.to_owned())
     }
 }

@@ -1,23 +1,23 @@
-//! Decisions, said one by one.
+//! Tests of single decisions.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use api::ConditionStatus;
-use api::sample_db::{DeletionStep, FINAL_SNAPSHOT, Phase, SampleDBReason, SampleDBStatus};
+use api::sample_db::{DeletionStep, FINAL_SNAPSHOT, SampleDBPhase, SampleDBReason, SampleDBStatus};
 use jiff::Timestamp;
 use runtime::cache::Projection;
 use runtime::plan::{Apply, ChildState, DryRun, Effect, Plan, Requeue};
-use runtime::projections::{Claim, Pod, StatefulSet};
+use runtime::projections::{Pod, Pvc, StatefulSet};
 use serde_json::{Value, json};
 
-use super::answer::Asked;
-use super::effects::{DbAct, DbPlan, STEP};
-use super::login::Login;
-use super::observed::{Contact, InitSources, Observed, Placement, SecretSeen};
+use super::effects::{DbAct, DbPlan, REQUEUE_AFTER_STEP};
+use super::login::LoginCheck;
+use super::observed::{Contact, InitSources, Observed, PlacementCheck, SecretState};
 use super::pinned::Pinned;
-use super::plan::trial;
+use super::plan::replacement_pod;
+use super::server_info::ServerProbe;
 use super::step::NextStep;
 use super::{init, objects, record, restore, steps};
 use crate::operand::kinds::{self, SampleDB, Snapshot};
@@ -25,17 +25,18 @@ use crate::operand::{agent_job, labels, scheduling};
 
 mod adoption;
 mod backups;
-mod beside;
 mod deletion;
 mod earlier;
 mod failing;
 mod held;
+mod interleave;
 mod mounts;
 mod overdue;
 mod parameters;
 mod placement;
 mod records;
 mod replacement;
+mod restores;
 mod retention;
 mod server;
 mod storage;
@@ -52,14 +53,15 @@ fn now() -> Timestamp {
     Timestamp::from_second(NOW).unwrap()
 }
 
-/// The plan, but for what claims are marked with: [`records`] and [`held`] are about that.
+/// The plan without the marks of PVCs: [`records`] and [`held`] test those.
 fn plan(observed: &Observed, now: Timestamp) -> DbPlan {
     let mut plan = super::plan::plan(observed, now);
-    plan.effects.retain(|effect| !matches!(effect, Effect::Apply(apply) if apply.hand_over == Some(record::MANAGER)));
+    plan.effects
+        .retain(|effect| !matches!(effect, Effect::Apply(apply) if apply.manager_prefix == Some(record::MANAGER)));
     plan
 }
 
-/// A database of that spec and status, of which nothing else is there.
+/// A database of that spec and status, without children.
 fn observed(spec: &Value, status: &Value) -> Observed {
     with(&json!({ "finalizers": [FINAL_SNAPSHOT] }), spec, status)
 }
@@ -74,7 +76,7 @@ fn with(meta: &Value, spec: &Value, status: &Value) -> Observed {
         db: Arc::new(SampleDB::decode(&db.to_string()).unwrap()),
         catalog: Ok(Arc::default()),
         server: ChildState::Absent,
-        successor: ChildState::Absent,
+        target_server: ChildState::Absent,
         servers: Vec::new(),
         peers: ChildState::Absent,
         read_write: ChildState::Absent,
@@ -82,26 +84,26 @@ fn with(meta: &Value, spec: &Value, status: &Value) -> Observed {
         configuration: ChildState::Absent,
         claims: Vec::new(),
         pods: Vec::new(),
-        taken: BTreeSet::new(),
-        saving: Vec::new(),
+        taken_names: BTreeSet::new(),
+        final_snapshot_pods: Vec::new(),
         jobs: Vec::new(),
         snapshots: Vec::new(),
-        sources: Vec::new(),
-        system: SecretSeen::Usable,
-        app: SecretSeen::Usable,
-        system_remade: None,
+        restore_candidates: Vec::new(),
+        superuser_secret: SecretState::Usable,
+        app_secret: SecretState::Usable,
+        password_regenerated_at: None,
         init_sources: InitSources::Digest(String::new()),
-        failed: None,
+        pod_failure: None,
         replacement: DryRun::Accepted,
-        placement: Placement::Proven,
+        placement: PlacementCheck::Verified,
         silent_for: None,
-        copied: None,
-        began: None,
-        asked: Asked::Nothing,
+        copy_result: None,
+        observing_since: None,
+        probe: ServerProbe::Skipped,
         external: Vec::new(),
         existing_claim: None,
         snapshots_on_data: false,
-        namespace_going: false,
+        namespace_terminating: false,
         namespace_assigns_uids: false,
         agent_image: "agent:1".into(),
     }
@@ -122,32 +124,32 @@ fn initialised() -> Value {
     status
 }
 
-/// The labels of a claim that was made for an object of that uid.
+/// The labels of a PVC that was created for an object of that UID.
 fn labels_of(owner: &str) -> Value {
     let mut labels = json!(labels::labels(&observed(&json!({}), &json!({})).db));
     labels["multi-operator.example.com/owner-uid"] = json!(owner);
     labels
 }
 
-fn claim(owner: &str, uid: &str) -> Arc<Claim> {
+fn claim(owner: &str, uid: &str) -> Arc<Pvc> {
     claim_with(owner, uid, &[])
 }
 
-/// One that our finalizer keeps.
-fn held_claim(owner: &str, uid: &str) -> Arc<Claim> {
+/// One with the finalizer.
+fn held_claim(owner: &str, uid: &str) -> Arc<Pvc> {
     claim_with(owner, uid, &[api::sample_db::UNSAVED_DATA])
 }
 
-fn claim_with(owner: &str, uid: &str, finalizers: &[&str]) -> Arc<Claim> {
+fn claim_with(owner: &str, uid: &str, finalizers: &[&str]) -> Arc<Pvc> {
     let claim = json!({ "metadata": { "namespace": "n", "name": "data-shop-0", "uid": uid, "labels": labels_of(owner),
         "finalizers": finalizers }, "status": { "phase": "Bound" } });
-    Arc::new(Claim::decode(&claim.to_string()).unwrap())
+    Arc::new(Pvc::decode(&claim.to_string()).unwrap())
 }
 
-/// The claim of the snapshots.
-fn snapshots_claim() -> Arc<Claim> {
+/// The PVC of the snapshots.
+fn snapshots_claim() -> Arc<Pvc> {
     let claim = json!({ "metadata": { "namespace": "n", "name": "shop-snapshots", "uid": "s-1" } });
-    Arc::new(Claim::decode(&claim.to_string()).unwrap())
+    Arc::new(Pvc::decode(&claim.to_string()).unwrap())
 }
 
 fn snapshot(name: &str, reason: &str, status: &Value) -> Arc<Snapshot> {
@@ -156,7 +158,7 @@ fn snapshot(name: &str, reason: &str, status: &Value) -> Arc<Snapshot> {
     Arc::new(Snapshot::decode(&snapshot.to_string()).unwrap())
 }
 
-/// What a plan does, in words.
+/// The effects of a plan as text.
 fn done(plan: &DbPlan) -> Vec<String> {
     let word = |effect: &Effect<DbAct>| match effect {
         Effect::Apply(apply) => format!("apply {} {}", apply.kind.kind, apply.key.name),
@@ -173,14 +175,14 @@ fn reason(status: &SampleDBStatus, type_: &str) -> (ConditionStatus, String) {
 }
 
 #[test]
-fn it_is_held_before_anything_is_made() {
+fn the_finalizer_is_added_before_anything_is_created() {
     let held = plan(&with(&json!({}), &json!({}), &json!({})), now());
     assert_eq!(done(&held), ["apply SampleDB shop"]);
     assert!(held.status.is_none() && held.independent.is_empty());
 }
 
 #[test]
-fn the_engine_is_written_down_before_anything_relies_on_it() {
+fn the_engine_is_latched_before_anything_relies_on_it() {
     let first = plan(&observed(&json!({}), &json!({})), now());
     assert!(first.effects.is_empty() && first.independent.is_empty());
     let engine = first.status.unwrap().engine;
@@ -190,30 +192,30 @@ fn the_engine_is_written_down_before_anything_relies_on_it() {
 #[test]
 fn the_secrets_come_first_then_the_volume_then_the_server() {
     let mut seen = observed(&json!({}), &latched());
-    (seen.system, seen.app) = (SecretSeen::Absent, SecretSeen::Absent);
-    assert_eq!(done(&plan(&seen, now())), ["MakeSecret(System)"]);
-    seen.system = SecretSeen::Usable;
-    assert_eq!(done(&plan(&seen, now())), ["MakeSecret(App)"]);
-    seen.app = SecretSeen::Usable;
+    (seen.superuser_secret, seen.app_secret) = (SecretState::Absent, SecretState::Absent);
+    assert_eq!(done(&plan(&seen, now())), ["CreateSecret(System)"]);
+    seen.superuser_secret = SecretState::Usable;
+    assert_eq!(done(&plan(&seen, now())), ["CreateSecret(App)"]);
+    seen.app_secret = SecretState::Usable;
     assert_eq!(done(&plan(&seen, now())), ["apply PersistentVolumeClaim data-shop-0"]);
     seen.claims = vec![claim("u-1", "c-1")];
-    let made = plan(&seen, now());
-    assert_eq!(done(&made).last().map(String::as_str), Some("apply StatefulSet shop"));
-    let Some(Effect::Apply(server)) = made.effects.last() else { panic!("{:?}", made.effects) };
+    let created = plan(&seen, now());
+    assert_eq!(done(&created).last().map(String::as_str), Some("apply StatefulSet shop"));
+    let Some(Effect::Apply(server)) = created.effects.last() else { panic!("{:?}", created.effects) };
     let spec = server.body["spec"].to_string();
     assert!(spec.contains("--initialise") && server.body["spec"]["volumeClaimTemplates"].is_null());
     let containers = &server.body["spec"]["template"]["spec"]["containers"];
     assert_eq!(containers[0]["resources"]["requests"]["memory"], "128Mi", "what asks for nothing is evicted first");
-    // What outlives it must have no owner.
-    assert!(made.independent.iter().all(|apply| apply.body["metadata"]["ownerReferences"].is_null()));
+    // What outlives the database must have no owner reference.
+    assert!(created.independent.iter().all(|apply| apply.body["metadata"]["ownerReferences"].is_null()));
 }
 
 #[test]
-fn data_are_made_once_and_never_again() {
+fn data_is_created_once_and_never_again() {
     let mut seen = observed(&json!({}), &initialised());
     seen.claims = vec![claim("u-1", "c-1")];
-    let made = plan(&seen, now());
-    let Some(Effect::Apply(server)) = made.effects.last() else { panic!("{:?}", made.effects) };
+    let created = plan(&seen, now());
+    let Some(Effect::Apply(server)) = created.effects.last() else { panic!("{:?}", created.effects) };
     let spec = server.body["spec"].to_string();
     assert!(!spec.contains("--initialise") && spec.contains("--system-identifier=7"));
 
@@ -226,25 +228,27 @@ fn data_are_made_once_and_never_again() {
 }
 
 #[test]
-fn what_an_earlier_database_left_is_taken_over_when_told_so_only() {
+fn an_earlier_databases_volume_is_adopted_by_annotation_only() {
     let mut seen = observed(&json!({}), &latched());
     seen.claims = vec![claim("u-0", "c-0")];
-    // Its Secrets are there, too, and whoever is told to delete them could not get into the data any more.
-    seen.system = SecretSeen::Foreign;
+    // Its Secrets exist, too: without them, the data could not be used.
+    seen.superuser_secret = SecretState::Foreign;
     let left = plan(&seen, now());
     assert!(left.effects.is_empty());
     assert_eq!(reason(&left.status.unwrap(), "Stalled").1, "VolumeLeft");
-    // One that was made by an upgrade is looked for, too, before an empty one is made beside it.
+    // A volume that an upgrade created is found, too, before an empty one is created.
     let upgraded = {
         let labels = json!({ "multi-operator.example.com/owner-uid": "u-0" });
         let claim =
             json!({ "metadata": { "namespace": "n", "name": "data-shop-17", "uid": "c-17", "labels": labels } });
-        Arc::new(Claim::decode(&claim.to_string()).unwrap())
+        Arc::new(Pvc::decode(&claim.to_string()).unwrap())
     };
     let mut seen = observed(&json!({}), &json!({}));
     seen.claims = vec![upgraded.clone()];
     let pinned = Pinned::of(&seen).unwrap();
-    let Some(NextStep::Blocked(reason, why)) = steps::ground(&seen, &pinned, None) else { panic!("nothing stops it") };
+    let Some(NextStep::Blocked(reason, why)) = steps::preconditions(&seen, &pinned, None) else {
+        panic!("nothing stops it")
+    };
     assert!(reason == SampleDBReason::VolumeLeft && why.contains("data-shop-17"), "{reason}: {why}");
     let meta = json!({ "finalizers": [FINAL_SNAPSHOT], "annotations": { api::sample_db::ADOPT: "u-0" } });
     let mut seen = with(&meta, &json!({}), &json!({}));
@@ -256,28 +260,28 @@ fn what_an_earlier_database_left_is_taken_over_when_told_so_only() {
 }
 
 #[test]
-fn a_secret_that_cannot_be_used_is_told_of() {
+fn an_unusable_secret_is_reported() {
     let mut seen = observed(&json!({ "credentials": { "secretRef": { "name": "mine" } } }), &latched());
     for (secret, why) in [
-        (SecretSeen::Absent, "SecretMissing"),
-        (SecretSeen::Malformed("has no entry password".to_owned()), "SecretMalformed"),
-        (SecretSeen::Foreign, "NameTaken"),
+        (SecretState::Absent, "SecretMissing"),
+        (SecretState::Malformed("has no entry password".to_owned()), "SecretMalformed"),
+        (SecretState::Foreign, "NameTaken"),
     ] {
-        seen.app = secret;
-        let told = plan(&seen, now());
-        assert!(told.effects.is_empty());
-        assert_eq!(reason(&told.status.unwrap(), "Stalled").1, why);
+        seen.app_secret = secret;
+        let planned = plan(&seen, now());
+        assert!(planned.effects.is_empty());
+        assert_eq!(reason(&planned.status.unwrap(), "Stalled").1, why);
     }
-    // A person's is not written to, whatever else is in it.
-    seen.app = SecretSeen::Outdated;
+    // A user's Secret is never changed.
+    seen.app_secret = SecretState::Outdated;
     assert_eq!(done(&plan(&seen, now())), ["apply PersistentVolumeClaim data-shop-0"]);
 }
 
 #[test]
-fn a_version_that_nobody_has_is_told_of_and_nothing_is_made() {
-    let told = plan(&observed(&json!({ "engine": { "version": "12" } }), &json!({})), now());
-    assert!(told.effects.is_empty() && told.independent.is_empty());
-    assert_eq!(reason(&told.status.unwrap(), "Stalled").1, "VersionUnknown");
+fn an_unknown_version_is_reported_and_nothing_is_created() {
+    let planned = plan(&observed(&json!({ "engine": { "version": "12" } }), &json!({})), now());
+    assert!(planned.effects.is_empty() && planned.independent.is_empty());
+    assert_eq!(reason(&planned.status.unwrap(), "Stalled").1, "VersionUnknown");
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Pure: what the server is told beside what the spec says: limits of the WAL that fit the volume; and which of the spec's
-//! parameters no server can start with.
+//! Pure: parameters of the server beyond the spec's: WAL limits that fit the volume; and which of the spec's parameters no server
+//! can start with.
 
 use std::collections::BTreeMap;
 
@@ -9,56 +9,60 @@ use crate::operand::kinds::SampleDB;
 use crate::operand::release::Release;
 
 const MB: i128 = 1 << 20;
-/// The units of sizes without one: of WAL, and of shared memory.
+/// The units of sizes without a unit: of WAL, and of shared memory.
 const MEGABYTE: u32 = 1 << 20;
 const BLOCK: u32 = 8 << 10;
-/// Which part of the volume the WAL may take between two checkpoints, and which part a replication slot may hold back.
-const WAL: i128 = 8;
-const SLOTS: i128 = 4;
+/// The fraction of the volume for WAL between two checkpoints, and for what a replication slot retains.
+const WAL_FRACTION: i128 = 8;
+const SLOT_FRACTION: i128 = 4;
 /// Two segments: the server does not start with less.
-const LEAST: i128 = 32 * MB;
-/// Which part of the volume is held back for a server that finds it full, at least and at most how much.
-const RESERVE: i128 = 32;
-const RESERVES: (i128, i128) = (32 * MB, 256 * MB);
-/// What PostgreSQL has by itself.
+const WAL_FLOOR: i128 = 32 * MB;
+/// The fraction of the volume in reserve for a server that finds it full, and its minimum and maximum.
+const RESERVE_FRACTION: i128 = 32;
+const RESERVE_BOUNDS: (i128, i128) = (32 * MB, 256 * MB);
+/// PostgreSQL's defaults.
 const MAX_WAL: i128 = 1024 * MB;
 const MIN_WAL: i128 = 80 * MB;
-/// So many connections are kept for superusers: the server does not start if there are no more.
-const RESERVED: i128 = 3;
-/// The first major version that can limit what slots hold back.
-const LIMITS_SLOTS: u32 = 13;
+/// Connections that PostgreSQL reserves for superusers: the server does not start without any others.
+const SUPERUSER_CONNECTIONS: i128 = 3;
+/// The first major version that can limit what slots retain.
+const SLOT_LIMITS_SINCE: u32 = 13;
 
-/// The parameters to run with: the spec's that do no harm, and of the WAL what the spec says nothing of.
+/// The parameters to run with: those of the spec that do no harm, and WAL limits where the spec has none.
 #[must_use]
-pub fn wanted(db: &SampleDB) -> BTreeMap<String, String> {
+pub fn effective_parameters(db: &SampleDB) -> BTreeMap<String, String> {
     let mut wanted = volume(db).map(|volume| limits(volume, limits_slots(db))).unwrap_or_default();
-    let given = db.spec.engine.parameters.iter().filter(|(name, value)| harm(db, name, value).is_none());
+    let given = db.spec.engine.parameters.iter().filter(|(name, value)| rejection(db, name, value).is_none());
     wanted.extend(given.map(|(name, value)| (name.clone(), value.clone())));
     wanted
 }
 
-/// The limits that fit a volume of so many bytes.
+/// The limits for a volume of that size.
 fn limits(volume: i128, slots: bool) -> BTreeMap<String, String> {
-    let most = (volume / WAL).clamp(LEAST, MAX_WAL);
-    let least = (most / 4).clamp(LEAST, MIN_WAL);
+    let most = (volume / WAL_FRACTION).clamp(WAL_FLOOR, MAX_WAL);
+    let least = (most / 4).clamp(WAL_FLOOR, MIN_WAL);
     let mut all = vec![("max_wal_size", most), ("min_wal_size", least)];
-    all.extend(slots.then_some(("max_slot_wal_keep_size", volume / SLOTS)));
+    all.extend(slots.then_some(("max_slot_wal_keep_size", volume / SLOT_FRACTION)));
     all.into_iter().map(|(name, bytes)| (name.to_owned(), format!("{}MB", bytes / MB))).collect()
 }
 
-/// How many bytes are held back on the volume, so that a server that has filled it can start again. Nothing on one so small
-/// that it would be the better part of it.
+/// How many bytes of the volume are in reserve, so that a server that filled it can start again. 0 on a volume so small that it
+/// would be most of it.
 pub(super) fn reserve(db: &SampleDB) -> i128 {
     let volume = volume(db).unwrap_or(0);
-    if volume < 4 * RESERVES.0 { 0 } else { (volume / RESERVE).clamp(RESERVES.0, RESERVES.1) }
+    if volume < 4 * RESERVE_BOUNDS.0 {
+        0
+    } else {
+        (volume / RESERVE_FRACTION).clamp(RESERVE_BOUNDS.0, RESERVE_BOUNDS.1)
+    }
 }
 
-/// The size of the volume: what is asked for, or less as long as it has not grown to that.
+/// The size of the volume: the requested one, or less while it has not grown to that.
 fn volume(db: &SampleDB) -> Option<i128> {
-    let asked = quantity::whole(db.spec.storage.size())?;
+    let asked = quantity::value(db.spec.storage.size())?;
     let claim = db.status.storage.claim.as_deref();
     let live = db.status.volumes.iter().find(|volume| claim.is_some() && volume.claim.as_deref() == claim);
-    let capacity = live.and_then(|volume| quantity::whole(volume.capacity.as_deref()?)).filter(|bytes| *bytes > 0);
+    let capacity = live.and_then(|volume| quantity::value(volume.capacity.as_deref()?)).filter(|bytes| *bytes > 0);
     Some(capacity.map_or(asked, |capacity| capacity.min(asked)))
 }
 
@@ -66,51 +70,56 @@ fn limits_slots(db: &SampleDB) -> bool {
     let engine = &db.status.engine;
     let asked = db.spec.engine.version.as_deref();
     let release = engine.version.as_deref().or(engine.running.as_deref()).or(asked).and_then(Release::parse);
-    // What the spec leaves open is a recent one.
-    release.is_none_or(|release| release.major >= LIMITS_SLOTS)
+    // A version that the spec leaves open is a recent one.
+    release.is_none_or(|release| release.major >= SLOT_LIMITS_SINCE)
 }
 
-/// Why the server could not start, or would fill its volume, with the spec's parameters; it would take them while it runs.
+/// Why the server could not start with the spec's parameters, or would fill its volume, although it would accept them while it
+/// runs.
 #[must_use]
 pub fn refusal(db: &SampleDB) -> Option<String> {
-    db.spec.engine.parameters.iter().find_map(|(name, value)| harm(db, name, value))
+    db.spec.engine.parameters.iter().find_map(|(name, value)| rejection(db, name, value))
 }
 
-/// What a parameter would do.
-fn harm(db: &SampleDB, name: &str, value: &str) -> Option<String> {
+/// Why a parameter is refused.
+fn rejection(db: &SampleDB, name: &str, value: &str) -> Option<String> {
     match name {
         "max_connections" => {
-            let few = number(value).filter(|(_, unit)| unit.is_empty()).and_then(|(connections, _)| whole(connections));
-            let few = few.filter(|connections| *connections <= RESERVED)?;
+            let few = number(value)
+                .filter(|(_, unit)| unit.is_empty())
+                .and_then(|(connections, _)| nearest_integer(connections));
+            let few = few.filter(|connections| *connections <= SUPERUSER_CONNECTIONS)?;
             Some(format!(
-                "max_connections {few} lets the server not start: {RESERVED} are kept for superusers, so give at least {}",
-                RESERVED + 1
+                "the server does not start with max_connections {few}: {SUPERUSER_CONNECTIONS} are reserved for superusers; \
+                 set at least {}",
+                SUPERUSER_CONNECTIONS + 1
             ))
         }
-        // By that statement the operator sets parameters, and makes sessions read-only while writers are shut out.
+        // The operator uses that statement to set parameters, and to make sessions read-only while clients are blocked.
         "allow_alter_system" if !is_on(value) => Some(
-            "allow_alter_system lets the operator set no parameter, as it does so by ALTER SYSTEM: leave it out".into(),
+            "with allow_alter_system off the operator cannot set parameters, because it uses ALTER SYSTEM: remove it"
+                .into(),
         ),
         "shared_buffers" => {
             let (size, limit) = (bytes(value, BLOCK)?, db.spec.scheduling.resources.as_ref()?.limits.get("memory")?);
-            quantity::whole(&limit.0).filter(|limit| size >= *limit).map(|_| {
+            quantity::value(&limit.0).filter(|limit| size >= *limit).map(|_| {
                 format!(
-                    "shared_buffers of {}MB is all that the server may use: give less, or raise resources.limits.memory \
-                     ({})",
+                    "shared_buffers of {}MB is all the memory that the server may use: set less, or raise \
+                     resources.limits.memory ({})",
                     size / MB,
                     limit.0
                 )
             })
         }
-        "max_wal_size" | "min_wal_size" if bytes(value, MEGABYTE)? < LEAST => {
-            Some(format!("{name} lets the server not start: give at least {}MB", LEAST / MB))
+        "max_wal_size" | "min_wal_size" if bytes(value, MEGABYTE)? < WAL_FLOOR => {
+            Some(format!("the server does not start with so small a {name}: set at least {}MB", WAL_FLOOR / MB))
         }
         "max_wal_size" | "min_wal_size" | "wal_keep_size" => {
             let (size, asked) = (bytes(value, MEGABYTE)?, db.spec.storage.size());
-            quantity::whole(asked).filter(|volume| size > volume / 2).map(|_| {
+            quantity::value(asked).filter(|volume| size > volume / 2).map(|_| {
                 format!(
-                    "{name} of {}MB is more than half of the volume, which WAL would fill: give less, or raise \
-                     storage.size ({asked})",
+                    "{name} of {}MB is more than half of the volume, which WAL would fill: set less, or raise storage.size \
+                     ({asked})",
                     size / MB
                 )
             })
@@ -119,14 +128,14 @@ fn harm(db: &SampleDB, name: &str, value: &str) -> Option<String> {
     }
 }
 
-/// Whether PostgreSQL reads it as true (`parse_bool` in `bool.c`: beginnings will do).
+/// Whether PostgreSQL reads it as true (`parse_bool` in `bool.c` accepts prefixes).
 fn is_on(value: &str) -> bool {
     let value = value.trim().to_ascii_lowercase();
     value == "1" || value == "on" || (!value.is_empty() && ["true", "yes"].iter().any(|word| word.starts_with(&value)))
 }
 
-/// A size as PostgreSQL reads it: so many times `base`, unless it has a unit, and rounded to that. Nothing, if it is no number:
-/// then the server judges it.
+/// A size as PostgreSQL reads it: a multiple of `base`, unless it has a unit, and rounded to that. `None` if it is no number:
+/// then the server decides.
 fn bytes(value: &str, base: u32) -> Option<i128> {
     let (number, unit) = number(value)?;
     let base = f64::from(base);
@@ -139,11 +148,11 @@ fn bytes(value: &str, base: u32) -> Option<i128> {
         "TB" => 1_099_511_627_776.0,
         _ => return None,
     };
-    whole(number * unit / base)?.checked_mul(whole(base)?)
+    nearest_integer(number * unit / base)?.checked_mul(nearest_integer(base)?)
 }
 
 /// A number as PostgreSQL reads it (`parse_int` in `guc.c`), and the unit after it: hexadecimal after `0x`, octal after `0`,
-/// decimal otherwise, and with a point or an exponent a fraction.
+/// otherwise decimal, and with a point or an exponent a fraction.
 fn number(value: &str) -> Option<(f64, &str)> {
     let value = value.trim();
     let (sign, digits) = match value.split_at_checked(1) {
@@ -157,23 +166,23 @@ fn number(value: &str) -> Option<(f64, &str)> {
         None => (10, digits),
     };
     let end = digits.find(|c: char| !c.is_digit(radix)).unwrap_or(digits.len());
-    let (whole, rest) = digits.split_at(end);
+    let (integer, rest) = digits.split_at(end);
     let (read, rest) = match rest.starts_with(['.', 'e', 'E']) {
         true if radix != 16 => fraction(digits)?,
-        _ => (i64::from_str_radix(whole, radix).ok()?.to_string().parse().ok()?, rest),
+        _ => (i64::from_str_radix(integer, radix).ok()?.to_string().parse().ok()?, rest),
     };
     Some((sign * read, rest.trim_start()))
 }
 
-/// A decimal fraction, and what comes after it: the longest beginning that is one.
+/// A decimal fraction, and the rest: the longest prefix that is one.
 fn fraction(text: &str) -> Option<(f64, &str)> {
     let most = text.find(|c: char| !(c.is_ascii_digit() || ".eE+-".contains(c))).unwrap_or(text.len());
     let beginnings = (1..=most).rev().filter_map(|end| text.split_at_checked(end));
     beginnings.filter_map(|(number, rest)| Some((number.parse().ok()?, rest))).next()
 }
 
-/// The nearest whole number, as PostgreSQL rounds.
-fn whole(number: f64) -> Option<i128> {
+/// The nearest integer, as PostgreSQL rounds.
+fn nearest_integer(number: f64) -> Option<i128> {
     format!("{:.0}", number.round_ties_even()).parse().ok()
 }
 
@@ -190,40 +199,43 @@ mod tests {
         SampleDB::decode(&db.to_string()).unwrap()
     }
 
-    fn said(db: &SampleDB) -> Vec<String> {
-        wanted(db).iter().map(|(name, value)| format!("{name}={value}")).collect()
+    fn lines(db: &SampleDB) -> Vec<String> {
+        effective_parameters(db).iter().map(|(name, value)| format!("{name}={value}")).collect()
     }
 
     #[test]
     fn wal_fits_the_volume() {
         let status = json!({ "engine": { "version": "17.12" }, "storage": { "claim": "data-shop-0" } });
-        let small = said(&database(&json!({}), &status));
+        let small = lines(&database(&json!({}), &status));
         assert_eq!(small, ["max_slot_wal_keep_size=256MB", "max_wal_size=128MB", "min_wal_size=32MB"]);
-        let least = said(&database(&json!({ "storage": { "size": "64Mi" } }), &status));
+        let least = lines(&database(&json!({ "storage": { "size": "64Mi" } }), &status));
         assert_eq!(least[1..], ["max_wal_size=32MB", "min_wal_size=32MB"]);
-        let large = said(&database(&json!({ "storage": { "size": "100Gi" } }), &status));
+        let large = lines(&database(&json!({ "storage": { "size": "100Gi" } }), &status));
         assert_eq!(large[1..], ["max_wal_size=1024MB", "min_wal_size=80MB"]);
         // A volume that is to grow has not grown yet.
         let mut grows = status.clone();
         grows["volumes"] = json!([{ "claim": "data-shop-0", "capacity": "1Gi" }]);
-        assert_eq!(said(&database(&json!({ "storage": { "size": "100Gi" } }), &grows)), small);
-        // What the spec says holds; and an old server does not know one of them.
+        assert_eq!(lines(&database(&json!({ "storage": { "size": "100Gi" } }), &grows)), small);
+        // The spec wins; and an old server does not know one of them.
         let mine = json!({ "engine": { "parameters": { "max_wal_size": "64MB" } } });
         let old = json!({ "engine": { "version": "12.22" } });
-        assert_eq!(said(&database(&mine, &old)), ["max_wal_size=64MB", "min_wal_size=32MB"]);
+        assert_eq!(lines(&database(&mine, &old)), ["max_wal_size=64MB", "min_wal_size=32MB"]);
     }
 
-    /// Else each new server's pod would be out of date as soon as its version is known.
+    /// Otherwise each new server's pod would be outdated as soon as its version is known.
     #[test]
     fn limits_are_the_same_before_and_after_the_version_is_known() {
         for spec in [json!({}), json!({ "engine": { "version": "15" } })] {
             let known = json!({ "engine": { "version": "15.20", "running": "15.20" } });
-            assert_eq!(wanted(&database(&spec, &json!({}))), wanted(&database(&spec, &known)));
+            assert_eq!(
+                effective_parameters(&database(&spec, &json!({}))),
+                effective_parameters(&database(&spec, &known))
+            );
         }
     }
 
     #[test]
-    fn what_is_held_back_fits_the_volume() {
+    fn the_reserve_fits_the_volume() {
         let held = |size: &str| reserve(&database(&json!({ "storage": { "size": size } }), &json!({}))) / MB;
         assert_eq!(["64Mi", "128Mi", "1Gi", "4Gi", "100Gi"].map(held), [0, 32, 32, 128, 256]);
     }
@@ -269,7 +281,7 @@ mod tests {
         ] {
             assert!(refused(name, value).is_some_and(|why| why.contains(name)), "{name} {value}");
             let with = database(&json!({ "engine": { "parameters": { name: value } } }), &json!({}));
-            assert_ne!(wanted(&with).get(name).map(String::as_str), Some(value), "it gets into no file");
+            assert_ne!(effective_parameters(&with).get(name).map(String::as_str), Some(value), "it gets into no file");
         }
         for (name, value) in
             [("max_connections", "4"), ("max_wal_size", "256MB"), ("wal_keep_size", "0"), ("work_mem", "2")]

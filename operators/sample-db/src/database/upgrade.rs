@@ -1,10 +1,10 @@
-//! Pure: from one release to another, a step a pass; each is written down before it is taken.
+//! Pure: upgrades from one release to another, one step per reconcile; each is recorded before it is taken.
 //!
-//! Nobody writes between the moment in which the copy begins and that in which writers are let in: so until then the old
-//! data are whole, and the way back is to start the old server again.
+//! Clients cannot write from the start of the copy until they are allowed again. So until then the old data is complete, and a
+//! rollback means to start the old server again.
 
 use agent_protocol::PgSurveyResult;
-use api::sample_db::{EngineStatus, SampleDBEvent, SampleDBReason, UpgradeResult, UpgradeStatus, UpgradeStep as At};
+use api::sample_db::{EngineStatus, SampleDBEvent, SampleDBReason, UpgradeResult, UpgradeStatus, UpgradeStep};
 use api::sample_db_snapshot::SnapshotPhase;
 use jiff::{Timestamp, Unit};
 use runtime::job;
@@ -14,90 +14,90 @@ use super::observed::Observed;
 use super::pinned::Pinned;
 use super::step::NextStep;
 use super::steps;
-use super::target::{Target, TargetRelease, downgrade, goal, is_asked_for, target};
-use crate::operand::database_state::shuts_out;
+use super::target::{ReleaseTarget, TargetRelease, downgrade, goal, is_still_requested, target};
+use crate::operand::database_state::blocks_clients;
 use crate::operand::names;
 use crate::operand::release::Release;
-use crate::operand::snapshot_state::{hindered, is_bad, is_in_doubt};
-use jobs::NotDone;
-use status::leave_behind;
+use crate::operand::snapshot_state::{blocker_suffix, has_failed, is_reverifying};
+use jobs::JobNotDone;
+use status::record_not_covered;
 use transition::{Transition, UpgradeDecision, transition, wait};
 
 mod allow_clients;
 mod copy;
 mod finish;
 mod jobs;
-pub(super) mod pace;
+pub(super) mod polling;
 mod roll;
 pub(crate) mod server;
 mod start;
 mod status;
 pub(crate) mod transition;
 
-pub use pace::{Note, is_young, note_of};
-pub(super) use pace::{lets_back_up, pace};
+pub use polling::{CopyResultPoll, copy_result_poll, is_step_recent};
+pub(super) use polling::{lets_back_up, requeue_after};
 pub(super) use start::is_spread;
-pub(super) use status::{refusal, told_target, up_to_date};
+pub(super) use status::{refusal, reported_target, up_to_date};
 
-/// Decides; for a database that has been configured.
+/// Decides for a configured database.
 pub(super) fn decide(observed: &Observed, pinned: &Pinned, now: Timestamp) -> UpgradeDecision {
     let upgrade = &observed.db.status.upgrade;
     let Some(at) = upgrade.step else {
         return match target(observed, pinned) {
-            Target::Upgrade(goal) if start::put_off(observed, pinned, &goal, now).is_none() => {
+            ReleaseTarget::Upgrade(goal) if start::postponed(observed, pinned, &goal, now).is_none() => {
                 begin(observed, pinned, &goal, now)
             }
-            _ => finish::tidy(observed, now),
+            _ => finish::cleanup(observed, now),
         };
     };
     if upgrade.result == Some(UpgradeResult::Failed) {
-        return finish::left_for_a_person(observed, at, now);
+        return finish::await_rollback(observed, at, now);
     }
-    if let Some(go) = open(observed, pinned, at, now) {
-        return go;
+    if let Some(decision) = while_open(observed, pinned, at, now) {
+        return decision;
     }
     match at {
-        At::Check => check(observed, pinned, now),
-        At::Snapshot => snapshot(observed, pinned, now),
-        At::Prepare => copy::prepare(observed, now),
-        At::Copy => copy::copy(observed, pinned, now),
-        At::Switch => copy::switch(observed, pinned, now),
-        At::Roll => roll::roll(observed, pinned, now),
-        At::Finish => roll::finish(observed, pinned, now),
-        At::RollBack => finish::roll_back(observed, pinned, now),
+        UpgradeStep::Check => check(observed, pinned, now),
+        UpgradeStep::Snapshot => snapshot(observed, pinned, now),
+        UpgradeStep::Prepare => copy::prepare(observed, now),
+        UpgradeStep::Copy => copy::copy(observed, pinned, now),
+        UpgradeStep::Switch => copy::cutover(observed, pinned, now),
+        UpgradeStep::Roll => roll::roll(observed, pinned, now),
+        UpgradeStep::Finish => roll::finish(observed, pinned, now),
+        UpgradeStep::RollBack => finish::roll_back(observed, pinned, now),
     }
 }
 
-/// What comes before the next of an upgrade's work as long as writers are in: it is taken back with the spec, and the server is
-/// kept as wished.
-fn open(observed: &Observed, pinned: &Pinned, at: At, now: Timestamp) -> Option<UpgradeDecision> {
-    if shuts_out(&observed.db) {
+/// What comes before the next step of an upgrade while clients are allowed: it is canceled with the spec, and the server is kept
+/// as desired.
+fn while_open(observed: &Observed, pinned: &Pinned, at: UpgradeStep, now: Timestamp) -> Option<UpgradeDecision> {
+    if blocks_clients(&observed.db) {
         return None;
     }
-    if at == At::Finish {
-        return steps::told_meanwhile(observed).map(UpgradeDecision::Continue);
+    if at == UpgradeStep::Finish {
+        return steps::live_changes(observed).map(UpgradeDecision::Continue);
     }
-    if goal(&observed.db).is_some_and(|goal| !is_asked_for(observed, pinned, &goal)) {
-        return Some(finish::taken_back(observed, now));
+    if goal(&observed.db).is_some_and(|goal| !is_still_requested(observed, pinned, &goal)) {
+        return Some(finish::cancel(observed, now));
     }
-    // Nothing is begun of a server that does not run as wished: it is seen to first, and that is told.
-    steps::kept(observed, pinned).or_else(|| steps::told_meanwhile(observed)).map(UpgradeDecision::Continue)
+    // Nothing starts on a server that is not as desired: that is repaired first, and reported.
+    steps::server_as_desired(observed, pinned).or_else(|| steps::live_changes(observed)).map(UpgradeDecision::Continue)
 }
 
-/// What stands beside an upgrade.
-pub(super) fn aside(observed: &Observed) -> Option<Apply> {
-    let preparing = observed.db.status.upgrade.step == Some(At::Prepare);
-    preparing.then(|| copy::successor(observed)).flatten()
+/// What is applied independently of an upgrade's steps.
+pub(super) fn independent_apply(observed: &Observed) -> Option<Apply> {
+    let preparing = observed.db.status.upgrade.step == Some(UpgradeStep::Prepare);
+    preparing.then(|| copy::target_server(observed)).flatten()
 }
 
 fn begin(observed: &Observed, pinned: &Pinned, goal: &TargetRelease, now: Timestamp) -> UpgradeDecision {
-    // One to another release of the same version makes no volume, and takes none away.
-    if let Some(step) = (goal.major != pinned.major).then(|| finish::drop_previous(observed)).flatten() {
+    // An upgrade within a major version creates no volume, and deletes none.
+    if let Some(step) = (goal.major != pinned.major).then(|| finish::delete_previous_claim(observed)).flatten() {
         return UpgradeDecision::Continue(step);
     }
-    // What the pod of an earlier one has said is not said of this image.
+    // The result of an earlier check's pod is not about this image.
     if job::has_pod(&observed.pods, &jobs::check_name(observed)) {
-        return wait("waiting until the pod of an earlier check is gone");
+        return wait("waiting for the pod of an earlier check to be deleted");
     }
     let status = &observed.db.status;
     let second = now.round(Unit::Second).ok();
@@ -105,7 +105,7 @@ fn begin(observed: &Observed, pinned: &Pinned, goal: &TargetRelease, now: Timest
     let upgrade = UpgradeStatus {
         from: from.clone(),
         to: Some(goal.name()),
-        step: Some(At::Check),
+        step: Some(UpgradeStep::Check),
         step_since: second,
         started_at: second,
         job: Some(jobs::check_name(observed)),
@@ -126,49 +126,55 @@ fn begin(observed: &Observed, pinned: &Pinned, goal: &TargetRelease, now: Timest
     }))
 }
 
-/// The new image is fetched, and says what it is, while the old server serves.
+/// Pulls the new image, which reports its version, while the old server serves.
 fn check(observed: &Observed, pinned: &Pinned, now: Timestamp) -> UpgradeDecision {
-    let Some(goal) = goal(&observed.db) else { return finish::fail(observed, "what it leads to is not known", now) };
+    let Some(goal) = goal(&observed.db) else { return finish::fail(observed, "its target release is unknown", now) };
     let copies = goal.major != pinned.major;
     let job = match jobs::run(observed, &jobs::check_name(observed), || jobs::check(observed, &goal, copies)) {
-        Ok(words) => words,
-        Err(NotDone::NextStep(step)) => return UpgradeDecision::Continue(step),
-        Err(NotDone::Failed(why)) => return finish::fail(observed, &why, now),
+        Ok(outcome) => outcome,
+        Err(JobNotDone::NextStep(step)) => return UpgradeDecision::Continue(step),
+        Err(JobNotDone::Failed(why)) => return finish::fail(observed, &why, now),
     };
-    // An image of the same major version is only asked for its own, and reports nothing else.
+    // An image of the same major version only reports its version.
     let found: PgSurveyResult = job.result();
     let release = found.version.as_deref().and_then(Release::parse);
-    let Some(release) = release else { return finish::fail(observed, "the image does not tell its version", now) };
+    let Some(release) = release else { return finish::fail(observed, "the image does not report its version", now) };
     if release.major != goal.major {
-        let why = format!("the image {} is PostgreSQL {release}, not {}", goal.image, goal.name());
+        let why = format!("the image {} has PostgreSQL {release}, not {}", goal.image, goal.name());
         return finish::fail(observed, &why, now);
     }
     if let Some(runs) = pinned.release.filter(|runs| *runs > release) {
         return finish::fail(observed, &downgrade(&release.to_string(), &runs.to_string()).1, now);
     }
     let upgrade = &observed.db.spec.upgrade;
-    let step = if upgrade.snapshot_before() { At::Snapshot } else { after_snapshot(release, pinned) };
-    let mut transition = begin_of(observed, step, release, pinned, now);
+    let step = if upgrade.snapshot_before() { UpgradeStep::Snapshot } else { after_snapshot(release, pinned) };
+    let mut transition = transition_to(observed, step, release, pinned, now);
     transition.upgrade.to = Some(release.to_string());
-    leave_behind(&mut transition, &found.not_covered);
+    record_not_covered(&mut transition, &found.not_covered);
     let engine = transition.engine.unwrap_or_else(|| observed.db.status.engine.clone());
     transition.engine = Some(EngineStatus { target: Some(release.to_string()), ..engine });
     UpgradeDecision::Transition(Box::new(transition))
 }
 
-fn after_snapshot(release: Release, pinned: &Pinned) -> At {
-    if release.major == pinned.major { At::Roll } else { At::Prepare }
+fn after_snapshot(release: Release, pinned: &Pinned) -> UpgradeStep {
+    if release.major == pinned.major { UpgradeStep::Roll } else { UpgradeStep::Prepare }
 }
 
-/// The turn to a step; to roll means to run the other release from now on.
-fn begin_of(observed: &Observed, step: At, release: Release, pinned: &Pinned, now: Timestamp) -> Transition {
+/// The transition to a step. `Roll` runs the other release from now on.
+fn transition_to(
+    observed: &Observed,
+    step: UpgradeStep,
+    release: Release,
+    pinned: &Pinned,
+    now: Timestamp,
+) -> Transition {
     let mut transition = transition(observed, step, now);
     transition.upgrade.job = match step {
-        At::Prepare => Some(jobs::copy_name(observed, release)),
-        At::Roll => Some(jobs::finish_name(observed, release)),
+        UpgradeStep::Prepare => Some(jobs::copy_name(observed, release)),
+        UpgradeStep::Roll => Some(jobs::minor_finish_name(observed, release)),
         _ => transition.upgrade.job,
     };
-    if step == At::Roll {
+    if step == UpgradeStep::Roll {
         let before = &observed.db.status.engine;
         transition.upgrade.shut_out_at = now.round(Unit::Second).ok();
         transition.engine = Some(EngineStatus {
@@ -182,11 +188,11 @@ fn begin_of(observed: &Observed, step: At, release: Release, pinned: &Pinned, no
     transition
 }
 
-/// The snapshot of before.
+/// The pre-upgrade snapshot.
 fn snapshot(observed: &Observed, pinned: &Pinned, now: Timestamp) -> UpgradeDecision {
-    let name = names::pre_snapshot(&observed.db);
+    let name = names::pre_upgrade_snapshot(&observed.db);
     let Some(release) = goal(&observed.db).and_then(|goal| goal.release) else {
-        return finish::fail(observed, "what it leads to is not known", now);
+        return finish::fail(observed, "its target release is unknown", now);
     };
     let Some(found) = observed.snapshots.iter().find(|snapshot| *snapshot.meta.key.name == *name) else {
         let create = jobs::snapshot(observed, pinned, &name, now);
@@ -194,26 +200,26 @@ fn snapshot(observed: &Observed, pinned: &Pinned, now: Timestamp) -> UpgradeDeci
         return UpgradeDecision::Continue(NextStep::Do(vec![create], SampleDBReason::Upgrading, doing));
     };
     match found.status.phase {
-        // It may soon be all there is of the data before the upgrade.
-        Some(SnapshotPhase::Ready) if is_bad(&found.status) => {
+        // It may soon be the only copy of the data before the upgrade.
+        Some(SnapshotPhase::Ready) if has_failed(&found.status) => {
             let why = found.status.error.clone().unwrap_or_default();
-            finish::fail(observed, &format!("the snapshot {name} before it was not verified: {why}"), now)
+            finish::fail(observed, &format!("the snapshot {name} before the upgrade was not verified: {why}"), now)
         }
-        Some(SnapshotPhase::Ready) if is_in_doubt(&found.status) => {
+        Some(SnapshotPhase::Ready) if is_reverifying(&found.status) => {
             wait(format!("verifying the snapshot {name} before the upgrade"))
         }
         Some(SnapshotPhase::Ready) => {
-            let mut transition = begin_of(observed, after_snapshot(release, pinned), release, pinned, now);
+            let mut transition = transition_to(observed, after_snapshot(release, pinned), release, pinned, now);
             transition.upgrade.pre_snapshot = Some(name);
             if release.major != pinned.major {
-                leave_behind(&mut transition, &found.status.not_covered);
+                record_not_covered(&mut transition, &found.status.not_covered);
             }
             UpgradeDecision::Transition(Box::new(transition))
         }
         Some(SnapshotPhase::Failed) => {
             let why = found.status.error.clone().unwrap_or_default();
-            finish::fail(observed, &format!("the snapshot {name} before it failed: {why}"), now)
+            finish::fail(observed, &format!("the snapshot {name} before the upgrade failed: {why}"), now)
         }
-        _ => wait(format!("taking the snapshot {name} before the upgrade{}", hindered(&found.status))),
+        _ => wait(format!("taking the snapshot {name} before the upgrade{}", blocker_suffix(&found.status))),
     }
 }

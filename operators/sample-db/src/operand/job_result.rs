@@ -1,79 +1,79 @@
-//! Pure: what the agent leaves at its end, in the termination message of its container.
+//! Pure: the result of the agent, as its container's termination message has it.
 
 use agent_protocol::{FailureMessage, FailureReason};
-use runtime::projections::{Container, Ended};
+use runtime::projections::{ContainerStatus, Terminated};
 use serde::de::{DeserializeOwned, IgnoredAny};
 
 use super::message;
 
-/// The exit code of what was killed.
+/// The exit code of a process that was killed (SIGKILL).
 const KILLED: i32 = 137;
 
-/// What the agent left.
+/// How the agent ended: its exit code and its termination message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Words {
+pub struct AgentOutcome {
     /// Its exit code.
     pub code: i32,
     /// The termination message.
     text: String,
 }
 
-impl Words {
-    /// Those of a container, if it has ended.
+impl AgentOutcome {
+    /// The outcome of a container, if it has ended.
     #[must_use]
-    pub fn of_container(container: &Container) -> Option<Self> {
-        container.ended.as_ref().map(Self::of)
+    pub fn of_container(container: &ContainerStatus) -> Option<Self> {
+        container.terminated.as_ref().map(Self::of)
     }
 
-    /// What a container left at its end.
+    /// The outcome of a container that has ended.
     #[must_use]
-    pub fn of(ended: &Ended) -> Self {
+    pub fn of(ended: &Terminated) -> Self {
         Self { code: ended.code, text: ended.message.to_string() }
     }
 
-    /// The result of a command, if it succeeded: of what is none, and of what an earlier agent did not report, the defaults.
+    /// The result of a command that succeeded. Fields that an earlier agent did not report have their defaults.
     #[must_use]
     pub fn result<T: DeserializeOwned + Default>(&self) -> T {
         serde_json::from_str(&self.text).unwrap_or_default()
     }
 
-    /// Why it failed, if the agent reported that.
+    /// Why the command failed, if the agent reported a reason.
     #[must_use]
     pub fn reason(&self) -> Option<FailureReason> {
         serde_json::from_str::<FailureMessage>(&self.text).ok().map(|failure| failure.reason)
     }
 
-    /// Of what the agent did not write, such as the server's log, the lines that tell why.
+    /// The message of a failure; if the agent did not write one, the relevant lines of the text, such as the server's log.
     fn message(&self) -> Option<String> {
         let message = match serde_json::from_str::<FailureMessage>(&self.text) {
             Ok(failure) => failure.message,
-            // The result of a command that was killed after it had reported it.
+            // The result of a command that was killed after it had reported.
             Err(_) if self.text.starts_with('{') && serde_json::from_str::<IgnoredAny>(&self.text).is_ok() => {
                 return None;
             }
-            Err(_) => message::log(&self.text),
+            Err(_) => message::excerpt(&self.text),
         };
         Some(message).filter(|message| !message.is_empty())
     }
 
-    /// Why a Job failed: as its last pod says, or `otherwise`.
+    /// Why a Job failed: the failure of its last pod, or `otherwise`.
     #[must_use]
-    pub(crate) fn why(words: Option<&Self>, otherwise: &str) -> String {
-        words.and_then(Self::failure).unwrap_or_else(|| otherwise.to_owned())
+    pub(crate) fn failure_or(outcome: Option<&Self>, otherwise: &str) -> String {
+        outcome.and_then(Self::failure).unwrap_or_else(|| otherwise.to_owned())
     }
 
     /// Why it failed, if it did.
     #[must_use]
     pub fn failure(&self) -> Option<String> {
-        let said = self.message().map(message::message);
-        let message = match (self.code, said) {
-            (KILLED, said) => {
-                let said = said.map_or_else(String::new, |said| format!("; its last message: {said}"));
+        let reported = self.message().map(message::shorten);
+        let message = match (self.code, reported) {
+            (KILLED, reported) => {
+                let last = reported.map_or_else(String::new, |reported| format!("; its last message: {reported}"));
                 format!(
-                    "it was killed (exit code {KILLED}), as what uses more memory than resources.limits.memory is{said}"
+                    "it was killed (exit code {KILLED}), as are processes that exceed resources.limits.memory{last}"
                 )
             }
-            (_, Some(said)) => said,
+            (_, Some(reported)) => reported,
             (code, None) => format!("it ended with exit code {code}"),
         };
         (self.code != 0).then_some(message)
@@ -87,24 +87,24 @@ mod tests {
     use super::*;
 
     fn failure(code: i32, message: &str) -> String {
-        Words::of(&Ended { code, message: message.into() }).failure().unwrap()
+        AgentOutcome::of(&Terminated { code, message: message.into() }).failure().unwrap()
     }
 
     #[test]
     fn a_result_is_read_out_of_the_termination_message() {
-        let words = Words::of(&Ended { code: 0, message: r#"{"version": "15.20"}"#.into() });
-        let found: PgVersionResult = words.result();
-        assert_eq!((words.failure(), words.reason(), found.version.as_deref()), (None, None, Some("15.20")));
+        let outcome = AgentOutcome::of(&Terminated { code: 0, message: r#"{"version": "15.20"}"#.into() });
+        let found: PgVersionResult = outcome.result();
+        assert_eq!((outcome.failure(), outcome.reason(), found.version.as_deref()), (None, None, Some("15.20")));
     }
 
     #[test]
-    fn of_a_log_the_cause_and_the_last_lines_are_told() {
+    fn of_a_log_the_cause_and_the_last_lines_are_reported() {
         let log = "LOG: one\n\nLOG: unknown parameter\nFATAL: errors\nLOG: stopped\n";
         assert_eq!(failure(1, log), "FATAL: errors; LOG: unknown parameter; LOG: stopped");
     }
 
     #[test]
-    fn what_was_killed_says_so() {
+    fn a_killed_process_is_reported_as_such() {
         let why = failure(137, "");
         assert!(why.contains("memory"), "{why}");
     }

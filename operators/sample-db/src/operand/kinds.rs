@@ -1,6 +1,6 @@
 //! Pure: the kinds SampleDB and SampleDBSnapshot, as the planners see them.
 
-use runtime::plan::{Kind, Owner};
+use runtime::plan::{Owner, ResourceKind};
 use runtime::projections::{Custom, CustomKind};
 
 /// The kind SampleDB.
@@ -8,7 +8,8 @@ use runtime::projections::{Custom, CustomKind};
 pub enum SampleDBKind {}
 
 impl CustomKind for SampleDBKind {
-    const KIND: Kind = Kind { group: api::GROUP, version: "v1alpha1", kind: "SampleDB", plural: "sampledbs" };
+    const KIND: ResourceKind =
+        ResourceKind { group: api::GROUP, version: "v1alpha1", kind: "SampleDB", plural: "sampledbs" };
     const ANNOTATIONS: &'static [&'static str] =
         &[api::sample_db::ADOPT, api::sample_db::SKIP_FINAL_SNAPSHOT, api::sample_db::ACCEPT_FINAL_SNAPSHOT];
     const FREE: &'static [&'static str] =
@@ -25,8 +26,8 @@ pub type SampleDB = Custom<SampleDBKind>;
 pub enum SnapshotKind {}
 
 impl CustomKind for SnapshotKind {
-    const KIND: Kind =
-        Kind { group: api::GROUP, version: "v1alpha1", kind: "SampleDBSnapshot", plural: "sampledbsnapshots" };
+    const KIND: ResourceKind =
+        ResourceKind { group: api::GROUP, version: "v1alpha1", kind: "SampleDBSnapshot", plural: "sampledbsnapshots" };
     const ANNOTATIONS: &'static [&'static str] =
         &[api::sample_db_snapshot::VERIFY, api::sample_db_snapshot::RELEASE_SNAPSHOT, ONLINE, RECORD];
     type Spec = api::sample_db_snapshot::SampleDBSnapshotSpec;
@@ -40,7 +41,7 @@ impl CustomKind for SnapshotKind {
 /// A SampleDBSnapshot as the planner sees it.
 pub type Snapshot = Custom<SnapshotKind>;
 
-/// Annotation of a final snapshot that is taken of the running server.
+/// Annotation of a final snapshot that is taken from the running server.
 pub(crate) const ONLINE: &str = "multi-operator.example.com/online";
 
 /// Annotation of a snapshot with the record.

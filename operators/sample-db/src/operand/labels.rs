@@ -8,7 +8,7 @@ use runtime::plan::meta::{self, OWNER_KIND, child_meta};
 
 use super::kinds::SampleDB;
 
-/// Label with the uid of the database that something which outlives it was made for.
+/// Label with the UID of the database that an object was created for, if the object outlives it.
 pub(crate) const OWNER_UID: &str = "multi-operator.example.com/owner-uid";
 
 /// The labels of every child.
@@ -18,17 +18,17 @@ pub(crate) fn labels(db: &SampleDB) -> BTreeMap<String, String> {
     labels
 }
 
-/// The metadata of a child that goes with the database.
-pub(crate) fn owned(db: &SampleDB) -> ObjectMeta {
+/// The metadata of a child that the database owns.
+pub(crate) fn owned_meta(db: &SampleDB) -> ObjectMeta {
     ObjectMeta { labels: Some(labels(db)), ..child_meta(&SampleDB::KIND, &db.meta) }
 }
 
-/// The metadata of what outlives the database: it has no owner, since a foreground deletion takes away whatever has one
-/// before the last snapshot is taken.
-pub(crate) fn free(db: &SampleDB) -> ObjectMeta {
+/// The metadata of an object that outlives the database. It has no owner, since a foreground deletion would delete it before the
+/// final snapshot is taken.
+pub(crate) fn unowned_meta(db: &SampleDB) -> ObjectMeta {
     let mut labels = labels(db);
     labels.insert(OWNER_UID.to_owned(), db.meta.uid.to_string());
-    ObjectMeta { labels: Some(labels), annotations: Some(meta::not_for_pruning()), ..ObjectMeta::default() }
+    ObjectMeta { labels: Some(labels), annotations: Some(meta::argocd_no_prune_annotations()), ..ObjectMeta::default() }
 }
 
 /// The labels by which a StatefulSet finds its pod. They cannot be changed.
@@ -38,16 +38,16 @@ pub(crate) fn selector(db: &SampleDB) -> BTreeMap<String, String> {
     selector
 }
 
-/// The labels by which Services find the servers' pods: where all of these have it, also the uid of their database, so that
-/// no foreign pod with the same labels gets what is meant for them.
-pub(crate) fn selected(db: &SampleDB, by_owner: bool) -> BTreeMap<String, String> {
+/// The labels by which Services find the servers' pods. Once all pods have the UID of their database, that is part of them, so
+/// that no foreign pod with the other labels gets the traffic.
+pub(crate) fn service_selector(db: &SampleDB, by_owner: bool) -> BTreeMap<String, String> {
     let mut labels = selector(db);
     labels.extend(by_owner.then(|| (OWNER_UID.to_owned(), db.meta.uid.to_string())));
     labels
 }
 
-/// Label with the part that a pod plays.
+/// Label with the role of a pod.
 const COMPONENT: &str = "app.kubernetes.io/component";
-/// Label by which the StatefulSet controller marks each pod.
+/// Label that the StatefulSet controller sets on each pod.
 /// Source: <https://kubernetes.io/docs/concepts/workloads/controllers/statefulset/#pod-name-label>
 pub(crate) const POD_NAME: &str = "statefulset.kubernetes.io/pod-name";

@@ -1,12 +1,12 @@
-//! Pure: what programs and kubelets say, cut to what is of use: the line that names the cause comes first.
+//! Pure: messages of programs and of kubelets, shortened to the relevant part. The line with the cause comes first.
 
 /// The longest message of a condition.
 const MESSAGE: usize = 1000;
 /// The longest line.
 const LINE: usize = 240;
-/// How many lines are told.
+/// How many lines of a log are kept.
 const LINES: usize = 3;
-/// What tells a cause, the surest first.
+/// Texts that name a cause, the most reliable first.
 const CAUSES: [&str; 8] = [
     "No space left on device",
     "Disk quota exceeded",
@@ -17,32 +17,32 @@ const CAUSES: [&str; 8] = [
     "FATAL:",
     "ERROR:",
 ];
-/// What clients are told while a server starts or ends is no cause.
+/// Messages to clients while a server starts or stops are no cause.
 const NOISE: [&str; 2] = ["the database system is", "terminating connection"];
 
-/// Of a log, the line that tells the cause, and the last ones.
+/// The line of a log with the cause, and its last lines.
 #[must_use]
-pub(crate) fn log(text: &str) -> String {
+pub(crate) fn excerpt(text: &str) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let rank = |line: &&&str| CAUSES.iter().position(|cause| line.contains(cause)).filter(|_| !is_noise(line));
     let cause = lines.iter().filter(|line| rank(line).is_some()).min_by_key(rank);
     let others = lines.iter().filter(|line| cause.is_none_or(|cause| cause != *line));
-    let room = LINES - usize::from(cause.is_some());
+    let free_lines = LINES - usize::from(cause.is_some());
     let others: Vec<&&str> = others.collect();
-    let last = others.iter().skip(others.len().saturating_sub(room)).copied();
-    let told: Vec<String> = cause.into_iter().chain(last).map(|line| cut(line, LINE)).collect();
-    told.join("; ")
+    let last = others.iter().skip(others.len().saturating_sub(free_lines)).copied();
+    let kept: Vec<String> = cause.into_iter().chain(last).map(|line| cut(line, LINE)).collect();
+    kept.join("; ")
 }
 
 fn is_noise(line: &str) -> bool {
     NOISE.iter().any(|noise| line.contains(noise))
 }
 
-/// A message, no longer than a condition's may be; of a longer one that has lines, what a log is told by.
+/// A message that fits a condition. A longer one with several lines is reduced like a log.
 #[must_use]
-pub(crate) fn message(text: String) -> String {
+pub(crate) fn shorten(text: String) -> String {
     match text.chars().count() > MESSAGE {
-        true if text.lines().count() > LINES => log(&text),
+        true if text.lines().count() > LINES => excerpt(&text),
         true => cut(&text, MESSAGE),
         false => text,
     }
@@ -57,7 +57,7 @@ fn cut(text: &str, longest: usize) -> String {
     cut
 }
 
-/// Whether what is said is that a volume is full.
+/// Whether the text says that a volume is full.
 #[must_use]
 pub(crate) fn is_full(text: &str) -> bool {
     text.contains("No space left on device") || text.contains("Disk quota exceeded")
@@ -68,24 +68,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_line_that_tells_the_cause_comes_first() {
-        let told = log(
+    fn the_line_with_the_cause_comes_first() {
+        let kept = excerpt(
             "LOG:  redo starts at 0/1\nPANIC:  could not write to file \"pg_wal/xlogtemp.31\": No space left on device\n\
              FATAL:  the database system is in recovery mode\nLOG:  startup process was terminated by signal 6: Aborted\n\
              LOG:  aborting startup due to startup process failure\nLOG:  database system is shut down\n",
         );
-        assert!(told.starts_with("PANIC:  could not write to file"), "{told}");
-        assert!(told.ends_with("LOG:  database system is shut down") && is_full(&told), "{told}");
-        assert!(log("FATAL:  terminating connection\nLOG: two\nLOG: three\nLOG: four").starts_with("LOG: two"));
+        assert!(kept.starts_with("PANIC:  could not write to file"), "{kept}");
+        assert!(kept.ends_with("LOG:  database system is shut down") && is_full(&kept), "{kept}");
+        assert!(excerpt("FATAL:  terminating connection\nLOG: two\nLOG: three\nLOG: four").starts_with("LOG: two"));
     }
 
     #[test]
-    fn kilobytes_are_cut() {
+    fn long_messages_are_cut() {
         let line = "x".repeat(5000);
-        assert!(log(&line).len() <= LINE);
-        assert!(message(line.clone()).len() <= MESSAGE);
+        assert!(excerpt(&line).len() <= LINE);
+        assert!(shorten(line.clone()).len() <= MESSAGE);
         let lines = format!("{line}\n{line}\nERROR: why\n{line}");
-        assert!(message(lines.clone()).starts_with("ERROR: why") && message(lines).len() <= MESSAGE);
-        assert_eq!(message("short\nlines".to_owned()), "short\nlines");
+        assert!(shorten(lines.clone()).starts_with("ERROR: why") && shorten(lines).len() <= MESSAGE);
+        assert_eq!(shorten("short\nlines".to_owned()), "short\nlines");
     }
 }

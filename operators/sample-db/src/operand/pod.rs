@@ -1,54 +1,54 @@
-//! Pure: what the server's pod and the pods of Jobs have in common: the agent beside the engine's programs, without a shell.
+//! Pure: what the server's pod and the pods of Jobs have in common: the agent next to the engine's programs, without a shell.
 
 use std::borrow::Cow;
 
-use agent_protocol::{Arguments, Install};
+use agent_protocol::{AgentCommand, Install};
 use api::sample_db::Scheduling;
 use k8s_openapi::api::core::v1::{Container, EnvVar, EnvVarSource, PodSpec, SecretKeySelector, Volume, VolumeMount};
 use runtime::pod::{empty_volume, mount, non_empty, resources, restricted, restricted_container};
 use runtime::projections::Pod;
 
-/// Whether a pod has the volume, and so may come back to it, or come to its end. One that came after the claim was deleted is
-/// given to no node.
+/// Whether a pod has its volume, and so may start again or complete. A pod that was created after its PVC was deleted is bound to
+/// no node.
 pub(crate) fn has_volume(pod: &Pod) -> bool {
-    let Some(running) = pod.running.as_deref().filter(|_| !pod.meta.deleting) else { return false };
-    let has_run = running.containers.iter().any(|of| of.running || of.ended.is_some());
+    let Some(running) = pod.details.as_deref().filter(|_| !pod.meta.deleting) else { return false };
+    let has_run = running.containers.iter().any(|of| of.running || of.terminated.is_some());
     has_run || running.ready || running.node.is_some()
 }
 
-/// Where the agent is put.
+/// The directory that the agent is installed into.
 pub(crate) const AGENT_DIR: &str = "/multi-operator";
-/// Where the engine's containers find it.
+/// The agent's path in the engine's containers.
 pub(crate) const INSTALLED_AGENT: &str = "/multi-operator/agent";
-/// The volume of it, which lives as long as the pod.
+/// The agent's volume, which lives as long as the pod.
 const AGENT_VOLUME: &str = "agent";
 /// The user of the official images.
 const USER: i64 = 999;
-/// Where each volume stands.
+/// The mount path of the data volume.
 const DATA_MOUNT: &str = "/var/lib/postgresql/data";
-/// The data folder: within the volume, whose own folder is not ours.
+/// The data directory: a subdirectory of the volume, whose root directory may have another owner.
 pub(crate) const PGDATA: &str = "/var/lib/postgresql/data/pgdata";
-/// Where snapshots are.
+/// The mount path of the snapshot volume.
 pub(crate) const SNAPSHOTS: &str = "/snapshots";
 
-/// Label of pods of Jobs with the name of the database that they are for: by it a policy of the network tells them apart.
+/// Label of a Job's pods with the name of their database, for network policies.
 pub(crate) const DATABASE: &str = "multi-operator.example.com/sampledb";
 
-/// Where a pod of ours runs, and as whom.
+/// The scheduling, images and user of a pod of a database.
 #[derive(Clone, Debug)]
-pub(crate) struct Place<'a> {
-    /// What the SampleDB says of it.
+pub(crate) struct PodContext<'a> {
+    /// Scheduling and resources of the SampleDB.
     pub(crate) scheduling: Cow<'a, Scheduling>,
     /// The image with the engine's programs.
     pub(crate) engine: &'a str,
     /// The image with the agent.
     pub(crate) agent: &'a str,
-    /// Whether the namespace dictates whom pods run as: then they ask for nobody.
+    /// Whether the namespace assigns the users that pods run as, so that pods do not set one.
     pub(crate) namespace_assigns_uids: bool,
 }
 
-impl Place<'_> {
-    /// The spec of a pod whose init steps begin with putting the agent in its place.
+impl PodContext<'_> {
+    /// The spec of a pod whose first init container installs the agent.
     pub(crate) fn spec(&self, mut steps: Vec<Container>, containers: Vec<Container>, volumes: Vec<Volume>) -> PodSpec {
         let of = &*self.scheduling;
         let install = Container {
@@ -82,7 +82,7 @@ impl Place<'_> {
         }
     }
 
-    /// A container in which the agent works with the engine's programs.
+    /// A container in which the agent runs with the engine's programs.
     pub(crate) fn engine(
         &self,
         name: &str,
@@ -93,7 +93,7 @@ impl Place<'_> {
         let mut command = vec![INSTALLED_AGENT.to_owned()];
         command.extend(arguments);
         let mut all = vec![mount(AGENT_VOLUME, AGENT_DIR), mount("run", "/var/run/postgresql"), mount("tmp", "/tmp")];
-        // The user may be one without a name, and PostgreSQL's programs ask for it.
+        // The user may have no name, which PostgreSQL's programs require.
         all.push(VolumeMount { sub_path: Some("passwd".to_owned()), ..mount(AGENT_VOLUME, "/etc/passwd") });
         all.extend(mounts);
         Container {
@@ -112,21 +112,22 @@ impl Place<'_> {
 /// The passwd file, in the agent's volume.
 const PASSWD: &str = "/multi-operator/passwd";
 
-/// Where the data volume stands.
+/// The mount of the data volume.
 pub(crate) fn data_mount() -> VolumeMount {
     mount("data", DATA_MOUNT)
 }
 
-/// Label of pods that have business with no other: what a user wrote may run in most of them. The policy of instances lets them neither
-/// out nor anybody in.
+/// Label of pods that need no network: code of a user may run in most of them. The network policy of instances allows them no
+/// traffic in either direction.
 pub(crate) const ISOLATED: &str = "multi-operator.example.com/isolated";
 
-/// The snapshots, for who only reads them: code of a user's that gets as far as the pod's file system destroys none.
-pub(crate) fn snapshots_to_read() -> VolumeMount {
+/// The mount of the snapshots for pods that only read them: code of a user that gets access to the pod's file system cannot
+/// destroy any.
+pub(crate) fn read_only_snapshots_mount() -> VolumeMount {
     VolumeMount { read_only: Some(true), ..mount("snapshots", SNAPSHOTS) }
 }
 
-/// A variable out of a Secret.
+/// An environment variable from a Secret.
 pub(crate) fn secret_env(name: &str, secret: &str, key: &str) -> EnvVar {
     let key = SecretKeySelector { name: secret.to_owned(), key: key.to_owned(), optional: None };
     EnvVar {

@@ -1,18 +1,18 @@
-//! Pure: PostgreSQL releases, and what an image's name says of them.
+//! Pure: PostgreSQL releases, and what an image's name says about them.
 
 use std::fmt;
 
 /// A release, such as 17.12.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Release {
-    /// The major version: data of another one cannot be read.
+    /// The major version. A server cannot read the data of another one.
     pub major: u32,
-    /// The minor version: bugs mended, data as they are.
+    /// The minor version: bug fixes, with the same data format.
     pub minor: u32,
 }
 
 impl Release {
-    /// Reads `17.12`, and what distributions put behind it.
+    /// Parses `17.12`, with any suffix of a distribution.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (major, rest) = text.split_once('.')?;
@@ -20,7 +20,7 @@ impl Release {
         Some(Self { major: major.parse().ok()?, minor: digits.parse().ok()? })
     }
 
-    /// Whether the agent does not dump a server of it while clients work in it (CVE-2024-7348), as in
+    /// Whether the agent refuses to dump a server of this release while clients work in it (CVE-2024-7348), as in
     /// `operators/agent/src/postgres/client/databases.rs`.
     #[must_use]
     pub fn is_unsafe_to_dump(self) -> bool {

@@ -1,106 +1,112 @@
-//! Pure: what a snapshot holds that no later one does: it is kept for that, whatever the retention says.
+//! Pure: the databases that only one snapshot contains. Such a snapshot is kept, whatever the retention says.
 
 use api::sample_db_snapshot::{RELEASE_SNAPSHOT, SampleDBSnapshotStatus, SnapshotPhase, VerificationPhase};
 
 use super::kinds::Snapshot;
-use super::snapshot_state::is_proved;
+use super::snapshot_state::is_verified;
 
-/// With this begins what stands for the names of databases that no status has room for: a sum of all of them.
+/// The prefix of a checksum that stands for the names of databases that do not fit into a status.
 const SUM: &str = "...";
 
-/// What a snapshot holds that none of those does that were taken later and are as good.
+/// The databases that a snapshot contains, and no later snapshot that is as reliable.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Alone<'a> {
-    /// Databases that are not in the next one, for certain: which were dropped, probably.
+pub(crate) struct SoleContent<'a> {
+    /// Databases that are certainly missing in the next snapshot, probably because they were dropped.
     pub(crate) names: Vec<&'a str>,
-    /// Whether one of them was made again since: a later one holds another database of that name.
-    pub(crate) again: bool,
-    /// Whether there may be more of them: there are more names than are known.
-    pub(crate) unknown: bool,
-    /// The uid of the snapshot that tells that a database was gone. Without it one that was made again would be taken for it.
-    pub(crate) witness: Option<&'a str>,
+    /// Whether one of them was recreated since: a later snapshot contains another database of that name.
+    pub(crate) recreated: bool,
+    /// Whether there may be more of them, because not all names are recorded.
+    pub(crate) incomplete: bool,
+    /// The UID of the snapshot that shows that a database was dropped. Without that one, a recreated database would be taken for
+    /// the dropped one.
+    pub(crate) dropped_in: Option<&'a str>,
 }
 
-/// What a later snapshot says of a database.
+/// What a later snapshot shows about a database.
 #[derive(PartialEq, Eq)]
-enum Says {
-    Held,
-    Gone,
-    /// Its name may be one of those that have no room.
-    Nothing,
+enum Presence {
+    Contained,
+    Dropped,
+    /// Unknown: its name may be one of those that do not fit.
+    Unknown,
 }
 
-/// What `snapshot` alone holds among `all`. Nothing, if somebody has released it.
-pub(crate) fn held_alone<'a>(snapshot: &'a Snapshot, all: &[&'a Snapshot]) -> Alone<'a> {
-    let good = worth(&snapshot.status);
-    let mut alone = Alone::default();
-    if good == Worth::Nothing || is_released(snapshot) {
-        return alone;
+/// Returns what only `snapshot` contains among `all`; nothing if it was released by annotation.
+pub(crate) fn sole_content<'a>(snapshot: &'a Snapshot, all: &[&'a Snapshot]) -> SoleContent<'a> {
+    let own_reliability = reliability(&snapshot.status);
+    let mut sole = SoleContent::default();
+    if own_reliability == Reliability::Unusable || is_released(snapshot) {
+        return sole;
     }
     let known = |other: &&&Snapshot| {
-        let known = other.status.database_names.is_some() && worth(&other.status) > Worth::Nothing;
+        let known = other.status.database_names.is_some() && reliability(&other.status) > Reliability::Unusable;
         is_later(other, snapshot) && known
     };
     let mut later: Vec<&'a Snapshot> = all.iter().filter(known).copied().collect();
     later.sort_by_key(|other| other.status.started_at);
     for name in names(&snapshot.status) {
-        let said = |other: &&'a Snapshot| match says(other, name) {
-            Says::Held if worth(&other.status) < good => None,
-            Says::Nothing => None,
-            said => Some((said, *other)),
+        let decisive = |other: &&'a Snapshot| match presence(other, name) {
+            Presence::Contained if reliability(&other.status) < own_reliability => None,
+            Presence::Unknown => None,
+            decisive => Some((decisive, *other)),
         };
-        let again = || later.iter().any(|other| says(other, name) == Says::Held && worth(&other.status) >= good);
-        match later.iter().find_map(said) {
-            Some((Says::Held, _)) => {}
-            Some((_, gone)) => {
-                alone.names.push(name);
-                alone.again |= again();
-                alone.witness = alone.witness.or(Some(&*gone.meta.uid));
+        let recreated = || {
+            later.iter().any(|other| {
+                presence(other, name) == Presence::Contained && reliability(&other.status) >= own_reliability
+            })
+        };
+        match later.iter().find_map(decisive) {
+            Some((Presence::Contained, _)) => {}
+            Some((_, dropped_in)) => {
+                sole.names.push(name);
+                sole.recreated |= recreated();
+                sole.dropped_in = sole.dropped_in.or(Some(&*dropped_in.meta.uid));
             }
-            None if name.starts_with(SUM) || !later.is_empty() => alone.unknown = true,
-            None => alone.names.push(name),
+            None if name.starts_with(SUM) || !later.is_empty() => sole.incomplete = true,
+            None => sole.names.push(name),
         }
     }
-    alone
+    sole
 }
 
-/// Names are sorted, and a sum stands for those that would come after the last one.
-fn says(other: &Snapshot, name: &str) -> Says {
+/// Names are sorted, and a checksum stands for those after the last one.
+fn presence(other: &Snapshot, name: &str) -> Presence {
     let held = || other.status.database_names.iter().flatten().map(String::as_str);
     let sum = held().any(|of| of.starts_with(SUM));
     let last = held().filter(|of| !of.starts_with(SUM)).max();
     match () {
-        () if held().any(|of| of == name) => Says::Held,
-        () if name.starts_with(SUM) || sum && last.is_none_or(|last| name > last) => Says::Nothing,
-        () => Says::Gone,
+        () if held().any(|of| of == name) => Presence::Contained,
+        () if name.starts_with(SUM) || sum && last.is_none_or(|last| name > last) => Presence::Unknown,
+        () => Presence::Dropped,
     }
 }
 
-/// Whether any that is of use was taken later.
+/// Whether a usable snapshot was taken later.
 pub(crate) fn has_later(snapshot: &Snapshot, all: &[&Snapshot]) -> bool {
-    all.iter().any(|other| is_later(other, snapshot) && worth(&other.status) > Worth::Nothing)
+    all.iter().any(|other| is_later(other, snapshot) && reliability(&other.status) > Reliability::Unusable)
 }
 
-/// The newest that holds a database, of those that can be relied upon most.
-pub(crate) fn newest_with<'a>(name: &str, all: impl Iterator<Item = &'a Snapshot>) -> Option<&'a Snapshot> {
-    let holds = |of: &&Snapshot| worth(&of.status) > Worth::Nothing && names(&of.status).any(|held| held == name);
-    all.filter(holds).max_by_key(|of| (worth(&of.status), of.status.started_at))
+/// The newest snapshot with a database among the most reliable ones.
+pub(crate) fn newest_containing<'a>(name: &str, all: impl Iterator<Item = &'a Snapshot>) -> Option<&'a Snapshot> {
+    let holds =
+        |of: &&Snapshot| reliability(&of.status) > Reliability::Unusable && names(&of.status).any(|held| held == name);
+    all.filter(holds).max_by_key(|of| (reliability(&of.status), of.status.started_at))
 }
 
-/// Why a snapshot is kept, and how it is let go.
-pub(crate) fn sentence(snapshot: &Snapshot, alone: &Alone<'_>) -> String {
+/// Why a snapshot is kept, and how to release it.
+pub(crate) fn keep_message(snapshot: &Snapshot, sole: &SoleContent<'_>) -> String {
     let key = &snapshot.meta.key;
-    let (name, names) = (&key.name, alone.names.join(", "));
-    let why = match (alone.names.is_empty(), alone.again) {
+    let (name, names) = (&key.name, sole.names.join(", "));
+    let why = match (sole.names.is_empty(), sole.recreated) {
         (true, _) => format!(
-            "there are too many databases for their names to be told, so one that {name} holds may be gone since: of such \
-             snapshots it alone is kept beyond backup.retention,"
+            "there are too many databases for all names to be recorded, so {name} may contain one that was dropped since; only the \
+             newest such snapshot is kept beyond backup.retention,"
         ),
         (false, true) => format!(
-            "the database {names} was gone since the snapshot {name}, and was made again: no later snapshot holds what it held \
-             then, so it is kept"
+            "the database {names} was dropped after the snapshot {name} and recreated, so no later snapshot contains its earlier \
+             data: {name} is kept"
         ),
-        (false, false) => format!("no later snapshot holds the database {names}, which {name} does: it is kept"),
+        (false, false) => format!("no later snapshot contains the database {names}: {name} is kept"),
     };
     format!(
         "{why} until it is released by kubectl annotate sampledbsnapshot {name} --namespace {} {RELEASE_SNAPSHOT}={name}",
@@ -108,24 +114,24 @@ pub(crate) fn sentence(snapshot: &Snapshot, alone: &Alone<'_>) -> String {
     )
 }
 
-/// How far a snapshot can be relied upon.
+/// How reliable a snapshot is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Worth {
-    /// It could not be taken, is not complete, or its files are not what they were.
-    Nothing,
-    /// It was taken; its proof failed for another reason, or is under way.
+enum Reliability {
+    /// It could not be taken, is incomplete, or its files have changed.
+    Unusable,
+    /// It was taken. Its verification is running, or failed for a reason that says nothing about the files.
     Doubtful,
-    /// It was taken, and not to be proved.
+    /// It was taken, without verification.
     Taken,
-    Proved,
+    Verified,
 }
 
-fn worth(status: &SampleDBSnapshotStatus) -> Worth {
+fn reliability(status: &SampleDBSnapshotStatus) -> Reliability {
     match (status.phase, status.verification.phase) {
-        _ if is_proved(status) => Worth::Proved,
-        (Some(SnapshotPhase::Ready), Some(VerificationPhase::Skipped) | None) => Worth::Taken,
-        (Some(SnapshotPhase::Ready), _) => Worth::Doubtful,
-        _ => Worth::Nothing,
+        _ if is_verified(status) => Reliability::Verified,
+        (Some(SnapshotPhase::Ready), Some(VerificationPhase::Skipped) | None) => Reliability::Taken,
+        (Some(SnapshotPhase::Ready), _) => Reliability::Doubtful,
+        _ => Reliability::Unusable,
     }
 }
 
@@ -137,7 +143,7 @@ fn is_released(snapshot: &Snapshot) -> bool {
     snapshot.annotations.get(RELEASE_SNAPSHOT).is_some_and(|name| **name == *snapshot.meta.key.name)
 }
 
-/// Of one that was taken before names were written down, the one that is known: what else it may hold nothing tells.
+/// The names of the databases in a snapshot. A snapshot that was taken before names were recorded has only the one that is known.
 fn names(status: &SampleDBSnapshotStatus) -> impl Iterator<Item = &str> {
     let known = status.database_names.iter().flatten().map(String::as_str);
     known.chain(status.database.as_deref().filter(|_| status.database_names.is_none()))

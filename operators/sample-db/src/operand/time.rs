@@ -3,11 +3,11 @@
 use api::sample_db::span;
 use jiff::{Timestamp, Unit};
 
-/// The moment after that span, to the second.
+/// The time after that span, in whole seconds.
 pub(crate) fn after(now: Timestamp, lasting: &str) -> Option<Timestamp> {
     now.checked_add(span(lasting)?).ok()?.round(Unit::Second).ok()
 }
 
-pub(crate) fn second(now: Timestamp) -> Option<Timestamp> {
+pub(crate) fn rounded(now: Timestamp) -> Option<Timestamp> {
     now.round(Unit::Second).ok()
 }

@@ -11,64 +11,68 @@ use runtime::projections::Job;
 
 use super::observed::Observed;
 use super::status;
-use crate::operand::job_result::Words;
+use crate::operand::job_result::AgentOutcome;
 
-/// After a step: its own events are no news, so look again by ourselves.
-pub(crate) const STEP: Duration = Duration::from_millis(50);
-/// While something is waited for.
-pub(crate) const LATER: Duration = Duration::from_secs(5);
+/// After an own write, whose event triggers no reconcile.
+pub(crate) const REQUEUE_AFTER_STEP: Duration = Duration::from_millis(50);
+/// While the snapshot waits for something.
+pub(crate) const POLL_WHILE_WAITING: Duration = Duration::from_secs(5);
 
 /// A plan for a SampleDBSnapshot.
 pub type SnapshotPlan = Plan<SampleDBSnapshotStatus>;
 
-/// Why what a Job found is not this snapshot: it is of another database.
+/// Why the files that a Job found are not this snapshot's: they belong to another database.
 pub(crate) fn another_database(observed: &Observed, found: Option<&str>, reused: bool) -> Option<String> {
     let status = &observed.snapshot.status;
-    let (ours, theirs) = (status.system_identifier.as_deref()?, found?);
+    let (own, found) = (status.system_identifier.as_deref()?, found?);
     let path = status.location.path.as_deref().unwrap_or_default();
-    // A major upgrade has two servers with the same data, and a deletion may interrupt it while the Service leads to either.
+    // A major upgrade has two servers with the same data, and a deletion may interrupt it while the Service selects either.
     let upgrades = observed.source().is_some_and(|db| db.status.upgrade.step.is_some());
-    (ours != theirs && (reused || !upgrades)).then(|| {
-        format!("the files in the directory {path} are of a database with the system identifier {theirs}, not {ours}")
+    (own != found && (reused || !upgrades)).then(|| {
+        format!("the files in the directory {path} are of a database with the system identifier {found}, not {own}")
     })
 }
 
-/// Why a Job failed: what its pod said last; of one whose pods are gone, what kept them from working.
-pub(crate) fn why(observed: &Observed, words: Option<Words>, otherwise: &str) -> String {
-    let said = words.as_ref().and_then(Words::failure);
-    said.unwrap_or_else(|| match status::hindrance(&observed.snapshot.status) {
-        Some(hindrance) => format!("{otherwise}; {hindrance}"),
+/// Why a Job failed: the message of its pod; if its pods were deleted, what blocked them.
+pub(crate) fn failure_message(observed: &Observed, outcome: Option<AgentOutcome>, otherwise: &str) -> String {
+    let failure = outcome.as_ref().and_then(AgentOutcome::failure);
+    failure.unwrap_or_else(|| match status::last_blocker(&observed.snapshot.status) {
+        Some(blocker) => format!("{otherwise}; {blocker}"),
         None => otherwise.to_owned(),
     })
 }
 
 pub(crate) fn step(observed: &Observed, effect: Effect, now: Timestamp) -> SnapshotPlan {
-    Plan { effects: vec![effect], ..waits(observed, now) }
+    Plan { effects: vec![effect], ..wait(observed, now) }
 }
 
-pub(crate) fn waits(observed: &Observed, now: Timestamp) -> SnapshotPlan {
-    Plan { status: Some(status::goes_on(observed, now)), next: Requeue::After(LATER), ..Plan::nothing() }
+pub(crate) fn wait(observed: &Observed, now: Timestamp) -> SnapshotPlan {
+    Plan {
+        status: Some(status::in_progress(observed, now)),
+        next: Requeue::After(POLL_WHILE_WAITING),
+        ..Plan::nothing()
+    }
 }
 
-pub(crate) fn told(status: SampleDBSnapshotStatus) -> SnapshotPlan {
-    Plan { status: Some(status), next: Requeue::After(STEP), ..Plan::nothing() }
+pub(crate) fn write_status(status: SampleDBSnapshotStatus) -> SnapshotPlan {
+    Plan { status: Some(status), next: Requeue::After(REQUEUE_AFTER_STEP), ..Plan::nothing() }
 }
 
-/// Goes on from what a Job that has done its work has said last; has it say so again if nobody has heard it.
-pub(crate) fn heard(
+/// Continues with the result of a Job that has completed. If its pods were deleted before the result was read, the Job is rerun.
+pub(crate) fn continue_with_result(
     observed: &Observed,
     job: &Job,
     result: JobResult<'_>,
     now: Timestamp,
-    taken: impl FnOnce(&Words) -> SampleDBSnapshotStatus,
+    taken: impl FnOnce(&AgentOutcome) -> SampleDBSnapshotStatus,
 ) -> SnapshotPlan {
     match result {
-        JobResult::Available(ended) => told(taken(&Words::of(ended))),
-        JobResult::Lost if !job.meta.deleting => step(observed, gone(&job.meta, Job::KIND), now),
+        JobResult::Available(ended) => write_status(taken(&AgentOutcome::of(ended))),
+        JobResult::Lost if !job.meta.deleting => step(observed, delete(&job.meta, Job::KIND), now),
         _ => Plan { next: Requeue::After(Duration::from_millis(200)), ..Plan::nothing() },
     }
 }
 
-pub(crate) fn gone(meta: &runtime::plan::Meta, kind: runtime::plan::Kind) -> Effect {
+pub(crate) fn delete(meta: &runtime::plan::Meta, kind: runtime::plan::ResourceKind) -> Effect {
     Effect::Delete(Delete::of(kind, meta))
 }

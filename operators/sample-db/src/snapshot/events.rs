@@ -1,4 +1,4 @@
-//! Pure: what is told on a snapshot, once for each transition.
+//! Pure: the Events of a snapshot, one for each transition.
 
 use api::Reason;
 use api::sample_db_snapshot::{
@@ -7,42 +7,44 @@ use api::sample_db_snapshot::{
 use runtime::plan::EventDraft;
 use runtime::status::conditions;
 
-use super::status::{proved, taken};
+use super::status::{backup_message, verified_message};
 use crate::operand::kinds::Snapshot;
 
-/// What is to be told when its status goes to `after`; less what the conditions tell by themselves.
+/// The Events of a change of its status to `after`, except those that the conditions announce.
 pub(super) fn of(snapshot: &Snapshot, after: &SampleDBSnapshotStatus) -> Vec<EventDraft> {
     let before = &snapshot.status;
-    let told = conditions::transitions(&before.contract, &after.contract);
-    let news = [begun(snapshot, after), done(before, after), judged(before, after)];
-    news.into_iter().flatten().filter(|one| !told.iter().any(|of| of.message == one.message)).collect()
+    let announced = conditions::transitions(&before.contract, &after.contract);
+    let events = [backup_started(snapshot, after), backup_ended(before, after), verification_ended(before, after)];
+    events.into_iter().flatten().filter(|one| !announced.iter().any(|of| of.message == one.message)).collect()
 }
 
-fn begun(snapshot: &Snapshot, after: &SampleDBSnapshotStatus) -> Option<EventDraft> {
-    let begins = after.started_at.is_some() && snapshot.status.started_at.is_none();
-    begins.then(|| {
+fn backup_started(snapshot: &Snapshot, after: &SampleDBSnapshotStatus) -> Option<EventDraft> {
+    let starts = after.started_at.is_some() && snapshot.status.started_at.is_none();
+    starts.then(|| {
         let method = after.method.unwrap_or_default();
         let message = format!("taking a backup of the SampleDB {} ({method:?})", snapshot.spec.sample_db);
         event(false, SampleDBSnapshotEvent::BackupStarted, message)
     })
 }
 
-fn done(before: &SampleDBSnapshotStatus, after: &SampleDBSnapshotStatus) -> Option<EventDraft> {
+fn backup_ended(before: &SampleDBSnapshotStatus, after: &SampleDBSnapshotStatus) -> Option<EventDraft> {
     if after.completed_at.is_some() {
-        let is_news = before.completed_at.is_none();
-        return is_news.then(|| event(false, SampleDBSnapshotReason::BackupCompleted, taken(after)));
+        let is_new = before.completed_at.is_none();
+        return is_new.then(|| event(false, SampleDBSnapshotReason::BackupCompleted, backup_message(after)));
     }
-    let fails = after.phase == Some(SnapshotPhase::Failed) && before.phase != after.phase;
-    fails.then(|| event(true, SampleDBSnapshotReason::BackupFailed, after.error.clone().unwrap_or_default()))
+    let failed = after.phase == Some(SnapshotPhase::Failed) && before.phase != after.phase;
+    failed.then(|| event(true, SampleDBSnapshotReason::BackupFailed, after.error.clone().unwrap_or_default()))
 }
 
-fn judged(before: &SampleDBSnapshotStatus, after: &SampleDBSnapshotStatus) -> Option<EventDraft> {
+fn verification_ended(before: &SampleDBSnapshotStatus, after: &SampleDBSnapshotStatus) -> Option<EventDraft> {
     let (was, is) = (&before.verification, &after.verification);
     if was.phase == is.phase {
         return None;
     }
     match is.phase? {
-        VerificationPhase::Passed => Some(event(false, SampleDBSnapshotReason::BackupVerified, proved(after))),
+        VerificationPhase::Passed => {
+            Some(event(false, SampleDBSnapshotReason::BackupVerified, verified_message(after)))
+        }
         VerificationPhase::Failed => {
             let message = is.message.clone().unwrap_or_default();
             Some(event(true, SampleDBSnapshotReason::VerificationFailed, message))

@@ -1,106 +1,111 @@
-//! Pure: how a snapshot goes: its files first, if they are to.
+//! Pure: the deletion of a snapshot. The finalizer is removed after its files, if they are to be removed.
 
 use std::time::Duration;
 
 use api::sample_db_snapshot::{SNAPSHOT_FILES, SampleDBSnapshotEvent, SnapshotDeletionPolicy, SnapshotPhase};
 use jiff::Timestamp;
 use runtime::cache::Projection;
-use runtime::job::{self, Progress};
+use runtime::job::{self, JobProgress};
 use runtime::plan::{Apply, Effect, EventDraft, Plan, Requeue};
 use runtime::projections::Job;
 
-use super::effects::{LATER, STEP, SnapshotPlan, gone};
+use super::effects::{POLL_WHILE_WAITING, REQUEUE_AFTER_STEP, SnapshotPlan, delete};
 use super::observed::Observed;
 use super::{jobs, status};
-use crate::operand::job_result::Words;
+use crate::operand::job_result::AgentOutcome;
 use crate::operand::kinds::Snapshot;
 use crate::operand::labels::OWNER_UID;
 use crate::operand::pod::has_volume;
 
-/// How often it is looked whether databases are still being filled from it, of which no watch tells.
-const READ: Duration = Duration::from_secs(15);
+/// How often the operator checks whether databases are still being restored from it, which no watch reports.
+const POLL_RESTORES: Duration = Duration::from_secs(15);
 
-/// Its time is over: the object goes, and its files with it.
+/// Deletes the expired snapshot, and with it its files.
 pub(super) fn expired(observed: &Observed) -> SnapshotPlan {
-    let effects = vec![gone(&observed.snapshot.meta, Snapshot::KIND)];
-    Plan { effects, next: Requeue::After(LATER), ..Plan::nothing() }
+    let effects = vec![delete(&observed.snapshot.meta, Snapshot::KIND)];
+    Plan { effects, next: Requeue::After(POLL_WHILE_WAITING), ..Plan::nothing() }
 }
 
-/// Removes its files if they are to go, and lets it go.
+/// Removes its files if its deletion policy says so, and then the finalizer.
 pub(super) fn plan(observed: &Observed, now: Timestamp) -> SnapshotPlan {
     let snapshot = &*observed.snapshot;
-    if !snapshot.meta.is_held_by(SNAPSHOT_FILES) {
+    if !snapshot.meta.has_finalizer(SNAPSHOT_FILES) {
         return Plan::nothing();
     }
-    // Nothing can be made in a namespace that is going, whose volumes go or stay as their class has it.
-    if observed.namespace_going {
-        return let_go(snapshot, None);
+    // Nothing can be created in a terminating namespace. Its volumes are deleted, or retained as their StorageClass says.
+    if observed.namespace_terminating {
+        return remove_finalizer(snapshot, None);
     }
     let name = jobs::prune_name(snapshot);
     let others = |job: &Job| job.labels.get(OWNER_UID).is_some_and(|uid| **uid != *snapshot.meta.uid);
     if snapshot.status.started_at.is_none() || !observed.volume.stays() {
-        // What was to remove them would wait for their volume, and outlive the object until its deadline; unless it has the volume already.
+        // A Job that is to remove them would wait for its volume, and outlive the object until its deadline, unless its pod has
+        // the volume already.
         let idle = |job: &&Job| *job.meta.key.name == *name && !others(job) && job.end.is_none() && !job.meta.deleting;
-        let begun = observed.pods.iter().any(|pod| job::is_of(pod, &name) && has_volume(pod));
-        return match observed.jobs.iter().map(|job| &**job).find(idle).filter(|_| !begun) {
-            Some(job) => Plan { effects: vec![gone(&job.meta, Job::KIND)], ..waits(observed, now) },
-            None => let_go(snapshot, None),
+        let has_started = observed.pods.iter().any(|pod| job::is_of(pod, &name) && has_volume(pod));
+        return match observed.jobs.iter().map(|job| &**job).find(idle).filter(|_| !has_started) {
+            Some(job) => Plan { effects: vec![delete(&job.meta, Job::KIND)], ..wait(observed, now) },
+            None => remove_finalizer(snapshot, None),
         };
     }
-    // Without the object a restore would not go on either, even where its files stay.
+    // A restore also needs the object, even if its files stay.
     if !observed.restoring.is_empty() {
-        return Plan { status: Some(status::in_use(observed, now)), next: Requeue::After(READ), ..Plan::nothing() };
+        return Plan {
+            status: Some(status::deletion_waits_for_restores(observed, now)),
+            next: Requeue::After(POLL_RESTORES),
+            ..Plan::nothing()
+        };
     }
-    if keeps(snapshot) {
-        let kept = "its files stay, as its deletion policy says".to_owned();
-        return let_go(snapshot, Some((false, SampleDBSnapshotEvent::FilesKept, kept)));
+    if keeps_files(snapshot) {
+        let message = "its files stay, as its deletion policy says".to_owned();
+        return remove_finalizer(snapshot, Some((false, SampleDBSnapshotEvent::FilesKept, message)));
     }
-    // What writes to the files ends first. What an earlier snapshot of the name has left removed that one's.
+    // Jobs that write to the files end first. A Job of an earlier snapshot of the same name has removed other files.
     if let Some(job) = observed.jobs.iter().find(|job| *job.meta.key.name != *name || others(job)) {
-        let effects = if job.meta.deleting { Vec::new() } else { vec![gone(&job.meta, Job::KIND)] };
-        return Plan { effects, ..waits(observed, now) };
+        let effects = if job.meta.deleting { Vec::new() } else { vec![delete(&job.meta, Job::KIND)] };
+        return Plan { effects, ..wait(observed, now) };
     }
     match observed.progress(&name) {
-        Progress::Absent => Plan { effects: vec![Effect::Create(jobs::prune(observed))], ..waits(observed, now) },
-        Progress::Active(_) => waits(observed, now),
-        Progress::Complete(..) => {
+        JobProgress::Absent => Plan { effects: vec![Effect::Create(jobs::prune(observed))], ..wait(observed, now) },
+        JobProgress::Active(_) => wait(observed, now),
+        JobProgress::Complete(..) => {
             let removed = "its files were removed".to_owned();
-            let_go(snapshot, Some((false, SampleDBSnapshotEvent::FilesRemoved, removed)))
+            remove_finalizer(snapshot, Some((false, SampleDBSnapshotEvent::FilesRemoved, removed)))
         }
-        // A volume that cannot be written to keeps nobody from deleting the object for ever: the Job's deadline ends.
-        Progress::Failed(_, message) => {
-            let why = Words::why(observed.words(&name).as_ref(), message);
+        // The object is not kept forever because its volume cannot be written to: the Job has a deadline.
+        JobProgress::Failed(_, message) => {
+            let why = AgentOutcome::failure_or(observed.outcome(&name).as_ref(), message);
             let left = format!("its files could not be removed: {why}");
-            let_go(snapshot, Some((true, SampleDBSnapshotEvent::FilesLeft, left)))
+            remove_finalizer(snapshot, Some((true, SampleDBSnapshotEvent::FilesLeft, left)))
         }
     }
 }
 
-/// Whether its files are kept. Those of a last one are kept if somebody deletes the object, or its kind; not when its
-/// time is over.
-fn keeps(snapshot: &Snapshot) -> bool {
+/// Whether its files are kept. Those of a final snapshot are kept if a user deletes the object or its CRD, but not once it has
+/// expired.
+fn keeps_files(snapshot: &Snapshot) -> bool {
     let over = snapshot.status.phase == Some(SnapshotPhase::Expired) && snapshot.spec.deletion_policy.is_none();
     !over && snapshot.spec.deletion_policy() == SnapshotDeletionPolicy::Retain
 }
 
-/// Where its files are is said with what became of them, since the object that knows is going.
-fn let_go(snapshot: &Snapshot, told: Option<(bool, SampleDBSnapshotEvent, String)>) -> SnapshotPlan {
+/// Removes the finalizer. The event records where the files were, since the object that knows is deleted.
+fn remove_finalizer(snapshot: &Snapshot, outcome: Option<(bool, SampleDBSnapshotEvent, String)>) -> SnapshotPlan {
     let location = &snapshot.status.location;
     let (claim, path) = (location.claim.as_deref().unwrap_or_default(), location.path.as_deref().unwrap_or_default());
-    let done = told.into_iter().map(|(warning, reason, message)| EventDraft {
+    let done = outcome.into_iter().map(|(warning, reason, message)| EventDraft {
         warning,
         reason: reason.into(),
-        message: format!("{message} (volume {claim}, folder {path})"),
+        message: format!("{message} (PVC {claim}, directory {path})"),
     });
     Plan {
         effects: vec![Effect::Apply(Apply::finalizers(Snapshot::KIND, &snapshot.meta, &[]))],
-        done: done.collect(),
-        next: Requeue::After(LATER),
+        events_after_effects: done.collect(),
+        next: Requeue::After(POLL_WHILE_WAITING),
         ..Plan::nothing()
     }
 }
 
-fn waits(observed: &Observed, now: Timestamp) -> SnapshotPlan {
-    let next = if observed.jobs.is_empty() { STEP } else { LATER };
-    Plan { status: Some(status::goes(observed, now)), next: Requeue::After(next), ..Plan::nothing() }
+fn wait(observed: &Observed, now: Timestamp) -> SnapshotPlan {
+    let next = if observed.jobs.is_empty() { REQUEUE_AFTER_STEP } else { POLL_WHILE_WAITING };
+    Plan { status: Some(status::removing_files(observed, now)), next: Requeue::After(next), ..Plan::nothing() }
 }

@@ -1,4 +1,4 @@
-//! Observes a SampleDBSnapshot: reads the stores, then queries the API server for what these do not hold.
+//! Observes a SampleDBSnapshot: reads the stores, then queries the API server for what the stores do not hold.
 
 use std::sync::Arc;
 
@@ -6,16 +6,16 @@ use api::sample_db_snapshot::{SampleDBSnapshotReason, SnapshotReason};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1;
 use runtime::Error;
-use runtime::cache::{Cache, Entry, Projection, Store};
-use runtime::controller::Watches;
+use runtime::cache::{Cache, CacheEntry, Projection, Store};
+use runtime::controller::WatchBuilder;
 use runtime::plan::Owner;
-use runtime::projections::{Claim, Job, Pod};
+use runtime::projections::{Job, Pod, Pvc};
 
 use super::location;
 use super::observed::{self, Observed, Volume};
 use crate::operand::kinds::{SampleDB, Snapshot};
 use crate::operand::{earlier, names, snapshot_state};
-use crate::queries::{ApiQueries, whole};
+use crate::queries::{ApiQueries, get_object};
 use crate::stores::decoded;
 
 /// The stores that the operator of SampleDBSnapshot reads.
@@ -23,7 +23,7 @@ pub struct SnapshotStores {
     /// The SampleDBSnapshots.
     pub snapshots: Arc<Store<Snapshot>>,
     databases: Arc<Store<SampleDB>>,
-    claims: Arc<Store<Claim>>,
+    claims: Arc<Store<Pvc>>,
     jobs: Arc<Store<Job>>,
     pods: Arc<Store<Pod>>,
 }
@@ -42,22 +42,22 @@ impl SnapshotStores {
     }
 
     /// Reconciles a SampleDBSnapshot on each event of its children.
-    pub(crate) fn watch(&self, watches: &mut Watches) {
+    pub(crate) fn watch(&self, watches: &mut WatchBuilder) {
         watches.children(&self.jobs);
         watches.children(&self.pods);
-        // None of these belongs to a snapshot; but until both have been read, what they lack is not absent.
+        // A snapshot owns none of these, but what they lack is absent only after both have been listed.
         watches.children(&self.databases);
         watches.children(&self.claims);
     }
 
-    /// What the stores hold of `snapshot`; as for the rest, nothing was queried yet.
+    /// Returns what the stores hold of `snapshot`. Everything that takes a query is unknown in it.
     fn read(&self, snapshot: &Arc<Snapshot>, agent_image: &Arc<str>, now: Timestamp) -> Result<Observed, Error> {
         let key = &snapshot.meta.key;
         let owner = Owner { kind: Snapshot::KIND.qualified().into(), name: key.name.clone() };
         let of = Owner { kind: SampleDB::KIND.qualified().into(), name: snapshot.spec.sample_db.as_str().into() };
         let db = match self.databases.get(&key.sibling(&snapshot.spec.sample_db)) {
-            Some(Entry::Object(db)) => Some(db),
-            Some(Entry::Broken(broken)) => {
+            Some(CacheEntry::Object(db)) => Some(db),
+            Some(CacheEntry::Undecodable(broken)) => {
                 return Err(Error::transient(SampleDBSnapshotReason::SampleDBUnreadable, broken.error.clone()));
             }
             None => None,
@@ -65,15 +65,15 @@ impl SnapshotStores {
         let server = db.as_deref().and_then(|db| self.pods.get(&key.sibling(&names::pod(db))));
         let mut jobs = decoded(self.jobs.owned(&key.namespace, &owner));
         let mut pods = decoded(self.pods.owned(&key.namespace, &owner));
-        earlier::leave_out(&snapshot.meta.uid, &mut jobs, &mut pods);
+        earlier::remove_jobs_of_others(&snapshot.meta.uid, &mut jobs, &mut pods);
         Ok(Observed {
-            server: server.and_then(Entry::into_object),
+            server: server.and_then(CacheEntry::into_object),
             siblings: decoded(self.snapshots.owned(&key.namespace, &of)),
             volume: self.volume(snapshot),
             restoring: self.restoring(snapshot, now),
             jobs,
             pods,
-            namespace_going: false,
+            namespace_terminating: false,
             namespace_assigns_uids: false,
             agent_image: agent_image.clone(),
             snapshot: snapshot.clone(),
@@ -81,15 +81,15 @@ impl SnapshotStores {
         })
     }
 
-    /// The claim of the volume that its files are on, if it bears our labels: a store holds no other.
+    /// The PVC of the volume with its files, if it has the labels of the operator: a store holds no other.
     fn volume(&self, snapshot: &Snapshot) -> Volume {
         let Some(claim) = snapshot.status.location.claim.as_deref() else { return Volume::Absent };
-        let Some(Entry::Object(claim)) = self.claims.get(&snapshot.meta.key.sibling(claim)) else {
+        let Some(CacheEntry::Object(claim)) = self.claims.get(&snapshot.meta.key.sibling(claim)) else {
             return Volume::Unknown;
         };
         Volume::Claim {
             uid: claim.meta.uid.clone(),
-            leaving: claim.meta.deleting,
+            terminating: claim.meta.deleting,
             lost: claim.lost,
             watched: true,
             capacity: location::capacity(&claim),
@@ -113,10 +113,10 @@ impl SnapshotStores {
     }
 }
 
-/// What is known of `snapshot` at that moment.
+/// Observes `snapshot` at that time.
 ///
 /// # Errors
-/// If something cannot be read on which it depends what becomes of its files.
+/// If something cannot be read that decides what is done with its files.
 pub async fn observe(
     stores: &SnapshotStores,
     api: &impl ApiQueries,
@@ -129,14 +129,15 @@ pub async fn observe(
     if observed.volume == Volume::Unknown && volume_matters(snapshot, observed.db.as_deref()) {
         observed.volume = unlabeled_volume(api, snapshot).await?;
     }
-    observed.namespace_going = snapshot.meta.deleting && api.is_terminating(namespace, Snapshot::KIND).await;
+    observed.namespace_terminating = snapshot.meta.deleting && api.is_terminating(namespace, Snapshot::KIND).await;
     observed.namespace_assigns_uids = api.assigns_uids(namespace).await?;
     Ok(observed)
 }
 
-/// Whether the API server is asked for a claim that no store holds: once the files are written, since the Job of a verification
-/// would wait for its deadline if the claim is gone, and always for a final one, whose files must be on one and the same volume
-/// from the backup to the end of its verification. So is that of a database that is being deleted, which waits for the backup.
+/// Whether the API server is asked for a PVC that no store holds. It is asked once the files are written, since the Job of a
+/// verification would wait until its deadline for a deleted PVC. It is always asked for a final snapshot, whose files must be on
+/// the same volume from the backup to the end of the verification, and for a snapshot of a database that is being deleted, which
+/// waits for the backup.
 fn volume_matters(snapshot: &Snapshot, db: Option<&SampleDB>) -> bool {
     let last = snapshot.spec.reason == SnapshotReason::Final;
     let written = snapshot.status.completed_at.is_some();
@@ -144,21 +145,21 @@ fn volume_matters(snapshot: &Snapshot, db: Option<&SampleDB>) -> bool {
     snapshot.meta.deleting || last || written || awaited || snapshot_state::is_settled(&snapshot.status)
 }
 
-/// The claim of the volume that its files are on, as the API server has it: one of the user's bears no label of ours.
+/// The PVC of the volume with its files, as the API server returns it: a user's PVC does not have the operator's labels.
 async fn unlabeled_volume(api: &impl ApiQueries, snapshot: &Snapshot) -> Result<Volume, Error> {
     let Some(claim) = snapshot.status.location.claim.as_deref() else { return Ok(Volume::Absent) };
     let key = snapshot.meta.key.sibling(claim);
-    let found = match whole::<v1::PersistentVolumeClaim>(api, Claim::KIND, &key).await {
+    let found = match get_object::<v1::PersistentVolumeClaim>(api, Pvc::KIND, &key).await {
         Ok(found) => found.map(|found| found.metadata),
         Err(error) if snapshot.meta.deleting => return Err(error),
         Err(error) => {
-            tracing::debug!(%error, "the claim cannot be read");
+            tracing::debug!(%error, "the PVC cannot be read");
             return Ok(Volume::Unknown);
         }
     };
     Ok(found.map_or(Volume::Absent, |found| Volume::Claim {
         uid: found.uid.unwrap_or_default().into(),
-        leaving: found.deletion_timestamp.is_some(),
+        terminating: found.deletion_timestamp.is_some(),
         lost: false,
         watched: false,
         capacity: None,

@@ -1,45 +1,45 @@
-//! Pure: what was seen of a snapshot. Pure data.
+//! Pure: what was observed of a snapshot.
 
 use std::sync::Arc;
 
 use api::sample_db_snapshot::SnapshotPhase;
 use jiff::Timestamp;
-use runtime::job::{self, Progress};
+use runtime::job::{self, JobProgress};
 use runtime::projections::{Job, Pod, PodDiagnosis};
 
-use crate::operand::job_result::Words;
+use crate::operand::job_result::AgentOutcome;
 use crate::operand::kinds::{SampleDB, Snapshot};
 
-/// What was seen of the claim of a snapshot's volume.
+/// The state of the PVC of a snapshot's volume.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Volume {
-    /// It was not looked at: nothing depends on it now, or it could not be read.
+    /// It was not read, because nothing depends on it now, or could not be read.
     Unknown,
-    /// There is none of that name.
+    /// There is no PVC of that name.
     Absent,
-    /// It is there.
+    /// It exists.
     Claim {
-        /// Its uid.
+        /// Its UID.
         uid: Box<str>,
-        /// Whether it is being deleted: no new pod can use it.
-        leaving: bool,
-        /// Whether its volume is gone.
+        /// Whether it is terminating: no new pod can use it.
+        terminating: bool,
+        /// Whether its volume is lost.
         lost: bool,
-        /// Whether it is one of ours, which no request is needed for.
+        /// Whether it has the operator's labels, so that a store holds it.
         watched: bool,
-        /// Its capacity in bytes; only known of one of ours.
+        /// Its capacity in bytes, known only if a store holds it.
         capacity: Option<i64>,
     },
 }
 
 impl Volume {
-    /// Whether files can be written to it, or removed from it, as far as is known.
+    /// Whether files can be written to it or removed from it, as far as is known.
     #[must_use]
     pub fn stays(&self) -> bool {
         match self {
             Self::Unknown => true,
             Self::Absent => false,
-            Self::Claim { leaving, .. } => !leaving,
+            Self::Claim { terminating, .. } => !terminating,
         }
     }
 
@@ -52,11 +52,11 @@ impl Volume {
         }
     }
 
-    /// The uid of the claim, if it can be used.
+    /// The UID of the PVC, if it can be used.
     #[must_use]
     pub fn uid(&self) -> Option<&str> {
         match self {
-            Self::Claim { uid, leaving: false, lost: false, .. } => Some(uid),
+            Self::Claim { uid, terminating: false, lost: false, .. } => Some(uid),
             _ => None,
         }
     }
@@ -68,8 +68,9 @@ pub fn may_remove_files(snapshot: &Snapshot, now: Timestamp) -> bool {
     snapshot.meta.deleting || snapshot.spec.retain_until.is_some_and(|until| until < now)
 }
 
-/// Whether a new database is being restored from a snapshot: its pod or its Job reads the files, or is about to. Nothing is restored from
-/// files that verification has found damaged. One that is being deleted counts as long as it is protected: its Job goes on, if there is one.
+/// Whether a new database is being restored from a snapshot: its pod or its Job reads the files, or is about to. Nothing is
+/// restored from files that verification found damaged. A database that is being deleted counts as long as it is protected, since
+/// its Job continues.
 #[must_use]
 pub fn is_restoring_from(snapshot: &Snapshot, db: &SampleDB) -> bool {
     let status = &db.status;
@@ -85,30 +86,30 @@ pub fn is_restoring_from(snapshot: &Snapshot, db: &SampleDB) -> bool {
 pub struct Observed {
     /// The object itself.
     pub snapshot: Arc<Snapshot>,
-    /// The database of the name that it gives, if there is one.
+    /// The database with the name that the spec gives, if it exists.
     pub db: Option<Arc<SampleDB>>,
-    /// The pod of that database's server, if it is there.
+    /// The pod of that database's server, if it exists.
     pub server: Option<Arc<Pod>>,
-    /// All snapshots of databases of that name, itself among them.
+    /// All snapshots of databases of that name, including this one.
     pub siblings: Vec<Arc<Snapshot>>,
     /// The SampleDBs that are being restored from it; only read if [`may_remove_files`].
     pub restoring: Vec<Box<str>>,
-    /// The claim of the volume that its files are on.
+    /// The PVC of the volume with its files.
     pub volume: Volume,
     /// Its Jobs, by name.
     pub jobs: Vec<Arc<Job>>,
-    /// The pods of these.
+    /// The pods of these Jobs.
     pub pods: Vec<Arc<Pod>>,
-    /// Whether the namespace is being deleted; only looked at while the object is.
-    pub namespace_going: bool,
-    /// Whether the namespace dictates whom pods run as.
+    /// Whether the namespace is terminating; read only while the object is.
+    pub namespace_terminating: bool,
+    /// Whether the namespace assigns the users that pods run as.
     pub namespace_assigns_uids: bool,
     /// The image of the agent, which is the manager's own.
     pub agent_image: Arc<str>,
 }
 
 impl Observed {
-    /// The database that it is of: one of the same name that was made later is another.
+    /// The database that it was taken of: a later one of the same name is another.
     #[must_use]
     pub fn source(&self) -> Option<&SampleDB> {
         let latched = self.snapshot.status.sample_db_uid.as_deref();
@@ -132,20 +133,20 @@ impl Observed {
         job::find(&self.jobs, name)
     }
 
-    /// How far a Job has come.
-    pub(crate) fn progress(&self, name: &str) -> Progress<'_> {
-        Progress::of(&self.jobs, &self.pods, name)
+    /// The progress of a Job.
+    pub(crate) fn progress(&self, name: &str) -> JobProgress<'_> {
+        JobProgress::of(&self.jobs, &self.pods, name)
     }
 
-    /// The last words of a Job's pods.
+    /// The outcome of a Job's last pod.
     #[must_use]
-    pub fn words(&self, name: &str) -> Option<Words> {
-        job::last_end(&self.pods, name).map(Words::of)
+    pub fn outcome(&self, name: &str) -> Option<AgentOutcome> {
+        job::last_end(&self.pods, name).map(AgentOutcome::of)
     }
 
-    /// What keeps its pods from working.
+    /// Why one of its pods makes no progress.
     #[must_use]
-    pub fn trouble(&self) -> Option<&PodDiagnosis> {
+    pub fn diagnosis(&self) -> Option<&PodDiagnosis> {
         self.pods.iter().find_map(|pod| pod.diagnosis.as_ref())
     }
 }

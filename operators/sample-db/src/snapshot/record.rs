@@ -1,5 +1,5 @@
-//! Pure: what is latched about a snapshot, as an annotation of itself: status can vanish at any time, and the files on the volume
-//! do not tell which volume they are on.
+//! Pure: the record of latched decisions about a snapshot, in an annotation of itself. Status can be lost, and the files do not
+//! show which volume they are on.
 
 use api::sample_db::Method;
 use api::sample_db_snapshot::{
@@ -13,21 +13,21 @@ use runtime::status::conditions::Summary;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::effects::{SnapshotPlan, told};
+use super::effects::{SnapshotPlan, write_status};
 use super::observed::Observed;
 use super::status;
 use crate::operand::kinds::{RECORD, Snapshot};
 use crate::operand::names;
 use crate::operand::release::{Release, major_of, repository};
 
-/// The field manager's prefix.
+/// The prefix of the field manager.
 pub(super) const MANAGER: &str = "record";
 
-/// What was decided for a snapshot, or learned of its files, and cannot be computed again. Whether it was verified is not in
-/// it: that is found out again.
+/// The decisions and findings that cannot be computed again. Whether the snapshot was verified is not part of them: it is
+/// verified again.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct Record {
+pub(super) struct SnapshotRecord {
     claim: Option<String>,
     path: Option<String>,
     #[serde(rename = "sampleDBUID")]
@@ -46,8 +46,8 @@ pub(super) struct Record {
     not_covered: Vec<String>,
 }
 
-impl Record {
-    /// The record of a status, once a folder is latched in it.
+impl SnapshotRecord {
+    /// The record of a status, once a directory is latched in it.
     fn of(status: &SampleDBSnapshotStatus) -> Option<Self> {
         let status = status.clone();
         status.location.path.is_some().then_some(Self {
@@ -69,13 +69,13 @@ impl Record {
         })
     }
 
-    /// The record that a snapshot bears.
+    /// The record in a snapshot's annotation.
     fn on(snapshot: &Snapshot) -> Option<Self> {
         serde_json::from_str(snapshot.annotations.get(RECORD)?).ok()
     }
 
-    /// Whether it can be what the operator wrote for a snapshot. Who may annotate a snapshot may write another one: no more
-    /// can come of it than that files are read, or removed, which a snapshot of this name has left on the volume of the snapshots.
+    /// Whether the operator can have written the record for this snapshot. A user who may annotate the snapshot may forge one:
+    /// all that it can cause is that files are read or removed that a snapshot of this name left on the snapshot volume.
     fn is_of(&self, observed: &Observed) -> bool {
         let snapshot = &*observed.snapshot;
         let uid = |part: &str| (1..=8).contains(&part.len()) && part.chars().all(|c| c.is_ascii_alphanumeric());
@@ -86,16 +86,16 @@ impl Record {
             && self.started_at.is_some()
             && self.sample_db_uid.is_some()
             && asked.is_none_or(|asked| self.sample_db_uid.as_deref() == Some(asked))
-            && (!is_awaited(observed) || self.path.as_deref() == Some(&*status::folder(snapshot)))
+            && (!is_awaited(observed) || self.path.as_deref() == Some(&*status::directory_name(snapshot)))
     }
 
-    /// Whether a status has lost something of it, or is of an earlier time.
+    /// Whether a status lacks something of the record, or is older.
     fn is_missing_in(&self, status: &SampleDBSnapshotStatus) -> bool {
         status.location.path.is_none() || self.completed_at.is_some() && status.completed_at.is_none()
     }
 
-    /// The image for its Jobs: the SampleDB's, because anyone who may annotate the snapshot can forge the recorded one. Exception:
-    /// files of another major version need the recorded image; it is used only if it is of the same repository.
+    /// The image for its Jobs: the SampleDB's, because a user who may annotate the snapshot can forge the recorded one.
+    /// Exception: files of another major version need the recorded image; it is used only if it has the same repository.
     fn image(&self, observed: &Observed) -> Option<String> {
         let engine = observed.db.as_ref().map(|db| &db.status.engine);
         let runs = engine.and_then(|engine| {
@@ -112,8 +112,8 @@ impl Record {
         recorded.or(image)
     }
 
-    /// The status with what is recorded. Of one that was taken, the files are looked for before they count; another one goes on
-    /// being taken, with the image of the database.
+    /// The status with what is recorded. The files of a completed snapshot are verified before it counts; an incomplete one is
+    /// taken with the database's image.
     fn restored(self, observed: &Observed, now: Timestamp) -> SampleDBSnapshotStatus {
         let taken = self.completed_at.is_some();
         let image = self.image(observed);
@@ -147,17 +147,17 @@ impl Record {
     }
 }
 
-/// Reason and words once a status was restored.
+/// Reason and message of a restored status.
 const RESTORED: SampleDBSnapshotReason = SampleDBSnapshotReason::StatusRestored;
 const MESSAGE: &str = "the status was restored from the annotation with the record of the snapshot";
 
-/// Whether a database goes as soon as this snapshot is good: then only files count that its own Job has written, as the folder with its
-/// own uid tells. Those of an earlier one lack what was written since.
+/// Whether a database is deleted as soon as this snapshot is verified. Then only files that its own Job wrote count, as the
+/// directory with its own UID shows: files of an earlier snapshot lack later rows.
 fn is_awaited(observed: &Observed) -> bool {
     observed.snapshot.spec.reason == SnapshotReason::Final && observed.source().is_some()
 }
 
-/// Whether snapshots of the database are on that claim: by its name, or in the words of what only operators write.
+/// Whether snapshots of the database are on that PVC: by its name, or by fields that only the operator writes.
 fn is_for_snapshots(observed: &Observed, claim: &str) -> bool {
     let of_db = observed.db.as_ref().map(|db| names::snapshot_claim(db));
     let others = observed.siblings.iter().filter_map(|other| other.status.location.claim.as_deref());
@@ -166,17 +166,19 @@ fn is_for_snapshots(observed: &Observed, claim: &str) -> bool {
         || others.into_iter().any(|other| other == claim)
 }
 
-/// Writes what is recorded back into a status that lacks it, before anything else is decided.
+/// Restores a status from the record, before anything else is decided.
 pub(super) fn plan(observed: &Observed, now: Timestamp) -> Option<SnapshotPlan> {
-    let record = Record::on(&observed.snapshot).filter(|record| record.is_missing_in(&observed.snapshot.status))?;
+    let record =
+        SnapshotRecord::on(&observed.snapshot).filter(|record| record.is_missing_in(&observed.snapshot.status))?;
     let status = Some(record).filter(|record| record.is_of(observed))?.restored(observed, now);
     let event = EventDraft { warning: true, reason: RESTORED.into(), message: MESSAGE.to_owned() };
-    Some(Plan { events: vec![event], ..told(status) })
+    Some(Plan { events_after_status: vec![event], ..write_status(status) })
 }
 
-/// Records what is latched, unless that is so: before anything relies on it, by a field manager that owns nothing else.
+/// Records latched decisions that are not recorded yet, with a field manager that owns nothing else.
 pub(super) fn keep(snapshot: &Snapshot) -> Option<Effect> {
-    let record = Record::of(&snapshot.status).filter(|record| Record::on(snapshot).as_ref() != Some(record))?;
+    let record =
+        SnapshotRecord::of(&snapshot.status).filter(|record| SnapshotRecord::on(snapshot).as_ref() != Some(record))?;
     let text = serde_json::to_string(&record).unwrap_or_default();
     let body = json!({ "metadata": { "annotations": { RECORD: text } } });
     Some(Effect::Apply(Apply::part(Snapshot::KIND, &snapshot.meta, MANAGER, &body)))

@@ -1,7 +1,7 @@
-//! Pure: sizes for people.
+//! Pure: human-readable sizes.
 
-/// A number of bytes, for people.
-pub(super) fn for_people(bytes: i64) -> String {
+/// A human-readable number of bytes.
+pub(super) fn humanize(bytes: i64) -> String {
     const UNITS: [&str; 4] = ["Ki", "Mi", "Gi", "Ti"];
     let mut rest = bytes.max(0);
     let mut shown = format!("{rest}");
@@ -20,9 +20,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_for_people() {
+    fn sizes_are_human_readable() {
         for (bytes, shown) in [(0, "0"), (1023, "1023"), (1024, "1.0Ki"), (12_897_485, "12.2Mi"), (3 << 30, "3.0Gi")] {
-            assert_eq!(for_people(bytes), shown);
+            assert_eq!(humanize(bytes), shown);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Decisions about snapshots, said one by one.
+//! Single decisions about snapshots.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ fn snapshot(name: &str, meta: &Value, spec: &Value, status: &Value) -> Arc<Snaps
     let decoded = Snapshot::decode(&object(metadata.clone())).unwrap();
     let annotations = &metadata["annotations"][kinds::RECORD];
     if let Some(Effect::Apply(apply)) = record::keep(&decoded).filter(|_| annotations.is_null()) {
-        // [`records`] is about those without.
+        // [`records`] tests snapshots without the annotation.
         metadata["annotations"][kinds::RECORD] = apply.body["metadata"]["annotations"][kinds::RECORD].clone();
     }
     Arc::new(Snapshot::decode(&object(metadata)).unwrap())
@@ -67,7 +67,7 @@ fn seen(meta: &Value, spec: &Value, status: &Value) -> Observed {
         volume: Volume::Unknown,
         jobs: Vec::new(),
         pods: Vec::new(),
-        namespace_going: false,
+        namespace_terminating: false,
         namespace_assigns_uids: false,
         agent_image: "agent:1".into(),
     }
@@ -83,30 +83,35 @@ fn failed(name: &str) -> Arc<Job> {
     job(name, &json!([{ "type": "Failed", "status": "True", "reason": "DeadlineExceeded", "message": "too late" }]))
 }
 
-/// The pod of a Job, with what it said last.
-fn pod(job: &str, code: i32, said: &Value) -> Arc<Pod> {
+/// The pod of a Job, with its termination message.
+fn pod(job: &str, code: i32, message: &Value) -> Arc<Pod> {
     let labels = json!({ "multi-operator.example.com/whole": "true", "batch.kubernetes.io/job-name": job });
-    let ended = json!({ "name": "work", "state": { "terminated": { "exitCode": code, "message": said.to_string() } } });
+    let ended =
+        json!({ "name": "work", "state": { "terminated": { "exitCode": code, "message": message.to_string() } } });
     let pod = json!({ "metadata": { "namespace": "n", "name": job, "uid": job, "labels": labels },
         "status": { "containerStatuses": [ended] } });
     Arc::new(Pod::decode(&pod.to_string()).unwrap())
 }
 
 fn done(plan: &SnapshotPlan) -> Vec<String> {
-    let word = |effect: &Effect| match effect {
+    let describe = |effect: &Effect| match effect {
         Effect::Apply(apply) => format!("apply {} {}", apply.kind.kind, apply.body["metadata"]["finalizers"]),
         Effect::Create(create) => format!("create {} {}", create.kind.kind, create.key.name),
         Effect::Delete(delete) => format!("delete {} {}", delete.kind.kind, delete.key.name),
         Effect::Act(never) => match *never {},
     };
-    plan.effects.iter().map(word).collect()
+    plan.effects.iter().map(describe).collect()
 }
 
 fn events(plan: &SnapshotPlan) -> Vec<(bool, &str)> {
-    plan.events.iter().chain(&plan.done).map(|event| (event.warning, &*event.reason)).collect()
+    plan.events_after_status
+        .iter()
+        .chain(&plan.events_after_effects)
+        .map(|event| (event.warning, &*event.reason))
+        .collect()
 }
 
-/// Reason and words of the Ready condition.
+/// Reason and message of the Ready condition.
 fn ready(status: &SampleDBSnapshotStatus) -> (&str, &str) {
     let ready = status.contract.condition("Ready").unwrap();
     (&ready.reason, &ready.message)
@@ -119,39 +124,39 @@ fn running() -> Value {
 }
 
 #[test]
-fn it_begins_once_there_is_something_to_take_it_of() {
-    let begun = plan(&seen(&json!({}), &json!({}), &json!({})), now());
-    assert_eq!(begun.status.as_ref().unwrap().phase, Some(SnapshotPhase::Running));
-    assert_eq!(events(&begun), [(false, "BackupStarted")]);
+fn it_starts_once_its_database_serves() {
+    let started = plan(&seen(&json!({}), &json!({}), &json!({})), now());
+    assert_eq!(started.status.as_ref().unwrap().phase, Some(SnapshotPhase::Running));
+    assert_eq!(events(&started), [(false, "BackupStarted")]);
     let mut none = seen(&json!({}), &json!({}), &json!({}));
     none.db = None;
-    let waits = plan(&none, now()).status.unwrap();
-    assert_eq!((ready(&waits).0, waits.phase), ("SampleDBMissing", Some(SnapshotPhase::Pending)));
+    let waiting = plan(&none, now()).status.unwrap();
+    assert_eq!((ready(&waiting).0, waiting.phase), ("SampleDBMissing", Some(SnapshotPhase::Pending)));
     let other = seen(&json!({}), &json!({ "sampleDBUID": "u-0" }), &json!({}));
     assert!(ready(&plan(&other, now()).status.unwrap()).1.contains("different UID"));
 }
 
 #[test]
-fn a_last_one_is_nobodys_to_take_of_a_database_that_stays() {
+fn a_final_one_is_not_taken_of_a_database_that_is_not_deleted() {
     let by_hand = seen(&json!({}), &json!({ "reason": "Final" }), &json!({}));
-    let told = plan(&by_hand, now()).status.unwrap();
-    assert_eq!(ready(&told).0, "NotDeleting");
-    let mut going = seen(&json!({}), &json!({ "reason": "Final", "method": "Physical" }), &json!({}));
-    going.db = Some(database(&json!({ "deletionTimestamp": "2027-01-01T00:00:00Z" }), &json!({})));
-    let begun = plan(&going, now()).status.unwrap();
+    let status = plan(&by_hand, now()).status.unwrap();
+    assert_eq!(ready(&status).0, "NotDeleting");
+    let mut terminating = seen(&json!({}), &json!({ "reason": "Final", "method": "Physical" }), &json!({}));
+    terminating.db = Some(database(&json!({ "deletionTimestamp": "2027-01-01T00:00:00Z" }), &json!({})));
+    let started = plan(&terminating, now()).status.unwrap();
     assert_eq!(
-        begun.method,
+        started.method,
         Some(api::sample_db::Method::Logical),
         "there may be no server by then, so it is a dump whatever is asked for"
     );
-    // Nobody knows which volume the data are on: the database says so itself first.
+    // The volume of the data is unknown until the database has recovered its status.
     let lost = json!({ "metadata": { "namespace": "n", "name": "shop", "uid": "u-1",
         "deletionTimestamp": "2027-01-01T00:00:00Z" }, "spec": {} });
-    going.db = Some(Arc::new(SampleDB::decode(&lost.to_string()).unwrap()));
-    assert_eq!(ready(&plan(&going, now()).status.unwrap()).0, "SampleDBDeleting");
+    terminating.db = Some(Arc::new(SampleDB::decode(&lost.to_string()).unwrap()));
+    assert_eq!(ready(&plan(&terminating, now()).status.unwrap()).0, "SampleDBDeleting");
 }
 
-/// It serves on, perhaps for months.
+/// It keeps serving, possibly for months.
 #[test]
 fn one_is_taken_of_a_database_that_is_deleted_and_protected() {
     let begins = |protection: bool, replicas: i32| {
@@ -163,58 +168,58 @@ fn one_is_taken_of_a_database_that_is_deleted_and_protected() {
         plan(&by_hand, now()).status.unwrap().phase
     };
     assert_eq!((begins(true, 1), begins(false, 1)), (Some(SnapshotPhase::Running), Some(SnapshotPhase::Pending)));
-    assert_eq!(begins(true, 0), Some(SnapshotPhase::Pending), "its server has gone");
+    assert_eq!(begins(true, 0), Some(SnapshotPhase::Pending), "its server is deleted");
 }
 
 #[test]
-fn what_keeps_a_backup_from_going_on_is_told_and_remembered() {
-    let mut waits = seen(&json!({}), &json!({}), &running());
-    waits.jobs = vec![job("one-backup", &json!([]))];
+fn what_blocks_a_backup_is_reported_and_kept() {
+    let mut waiting = seen(&json!({}), &json!({}), &running());
+    waiting.jobs = vec![job("one-backup", &json!([]))];
     let pull = json!({ "name": "work", "image": "nowhere:1", "state": { "waiting": { "reason": "ErrImagePull" } } });
     let pod = json!({ "metadata": { "namespace": "n", "name": "p", "uid": "p" },
         "status": { "containerStatuses": [pull] } });
-    waits.pods = vec![Arc::new(Pod::decode(&pod.to_string()).unwrap())];
-    let told = plan(&waits, now()).status.unwrap();
-    assert!(ready(&told).1.contains("nowhere:1 cannot be pulled"), "{:?}", ready(&told));
-    // The Job's deadline takes its pods away, and with them what they suffered from.
-    let mut over = seen(&json!({}), &json!({}), &serde_json::to_value(&told).unwrap());
+    waiting.pods = vec![Arc::new(Pod::decode(&pod.to_string()).unwrap())];
+    let status = plan(&waiting, now()).status.unwrap();
+    assert!(ready(&status).1.contains("nowhere:1 cannot be pulled"), "{:?}", ready(&status));
+    // The deadline of the Job deletes its pods, and with them their failure.
+    let mut over = seen(&json!({}), &json!({}), &serde_json::to_value(&status).unwrap());
     over.jobs = vec![failed("one-backup")];
     let ended = plan(&over, now());
     let status = ended.status.as_ref().unwrap();
     let error = status.error.as_deref().unwrap();
     assert!(error.contains("too late") && error.contains("cannot be pulled"), "{error}");
     assert_eq!((status.phase, ready(status).0), (Some(SnapshotPhase::Failed), "BackupFailed"));
-    // The conditions tell, with the same words.
+    // The conditions announce the same message.
     assert_eq!(events(&ended), []);
 }
 
 #[test]
-fn a_backup_of_what_has_gone_is_given_up() {
-    let going = json!({ "deletionTimestamp": "2027-01-01T00:00:00Z" });
+fn a_backup_of_a_deleted_database_is_given_up() {
+    let terminating = json!({ "deletionTimestamp": "2027-01-01T00:00:00Z" });
     let mut lost = seen(&json!({}), &json!({}), &running());
     lost.jobs = vec![job("one-backup", &json!([]))];
-    lost.db = Some(database(&going, &json!({})));
+    lost.db = Some(database(&terminating, &json!({})));
     assert_eq!(plan(&lost, now()).status.unwrap().phase, Some(SnapshotPhase::Running), "its server still serves");
     let mut stopped = json!({ "metadata": { "namespace": "n", "name": "shop", "uid": "u-1" }, "spec": {} });
-    stopped["metadata"]["deletionTimestamp"] = going["deletionTimestamp"].clone();
+    stopped["metadata"]["deletionTimestamp"] = terminating["deletionTimestamp"].clone();
     stopped["status"] = json!({ "ready": "0/1", "replicas": 1 });
     lost.db = Some(Arc::new(SampleDB::decode(&stopped.to_string()).unwrap()));
     assert_eq!(plan(&lost, now()).status.unwrap().phase, Some(SnapshotPhase::Running), "it may be ready again at once");
     stopped["status"] = json!({ "ready": "0/1", "replicas": 0 });
     for db in [Some(Arc::new(SampleDB::decode(&stopped.to_string()).unwrap())), None] {
         lost.db = db;
-        let told = plan(&lost, now()).status.unwrap();
-        assert_eq!(told.phase, Some(SnapshotPhase::Failed));
-        assert!(ready(&told).1.contains("given up"), "{:?}", ready(&told));
+        let status = plan(&lost, now()).status.unwrap();
+        assert_eq!(status.phase, Some(SnapshotPhase::Failed));
+        assert!(ready(&status).1.contains("given up"), "{:?}", ready(&status));
     }
-    // What has been taken meanwhile has.
+    // A backup that completed meanwhile counts.
     lost.jobs = vec![job("one-backup", &json!([{ "type": "Complete", "status": "True" }]))];
     lost.pods = vec![pod("one-backup", 0, &json!({ "bytes": 5 }))];
     assert_eq!(plan(&lost, now()).status.unwrap().bytes, Some(5));
 }
 
 #[test]
-fn without_room_it_says_how_to_make_some() {
+fn without_space_the_message_says_how_to_free_some() {
     let mut status = running();
     status["location"] = json!({ "claim": "shop-snapshots" });
     let mut full = seen(&json!({}), &json!({}), &status);
@@ -225,36 +230,36 @@ fn without_room_it_says_how_to_make_some() {
 }
 
 #[test]
-fn files_of_an_earlier_one_of_its_name_are_none_of_its_own() {
-    let folder = |uid: &str| {
-        let begun = plan(&seen(&json!({ "uid": uid }), &json!({}), &json!({})), now()).status.unwrap();
-        begun.location.path.unwrap()
+fn files_of_an_earlier_snapshot_of_the_name_are_not_its_own() {
+    let directory = |uid: &str| {
+        let started = plan(&seen(&json!({ "uid": uid }), &json!({}), &json!({})), now()).status.unwrap();
+        started.location.path.unwrap()
     };
-    assert_eq!(folder("0123-45678-9"), "one-01234567");
-    assert_ne!(folder("u-1"), folder("u-2"));
+    assert_eq!(directory("0123-45678-9"), "one-01234567");
+    assert_ne!(directory("u-1"), directory("u-2"));
 }
 
-/// Retention and `ofSampleDB` go by these times: one that is taken anew from its old files is not the newest by that.
+/// Retention and `ofSampleDB` use these times: a snapshot that is retaken from its existing files does not become the newest.
 #[test]
 fn one_that_has_lost_its_status_is_as_old_as_its_files() {
-    let told = |said: Value| {
+    let status = |message: Value| {
         let mut taken = seen(&json!({}), &json!({}), &running());
         taken.jobs = vec![job("one-backup", &json!([{ "type": "Complete", "status": "True" }]))];
-        taken.pods = vec![pod("one-backup", 0, &said)];
+        taken.pods = vec![pod("one-backup", 0, &message)];
         let status = plan(&taken, now()).status.unwrap();
         (status.started_at.unwrap().to_string(), status.completed_at.unwrap().to_string(), status.system_identifier)
     };
     // Midnight of the first of January.
     let old = json!({ "completedAt": 1_798_761_600, "reused": true, "systemIdentifier": "7" });
     let midnight = "2027-01-01T00:00:00Z".to_owned();
-    assert_eq!(told(old), (midnight.clone(), midnight, Some("7".to_owned())));
+    assert_eq!(status(old), (midnight.clone(), midnight, Some("7".to_owned())));
     let new = json!({ "completedAt": 1_798_761_600, "reused": false });
-    assert_eq!(told(new), ("2027-01-15T07:00:00Z".to_owned(), "2027-01-15T08:00:00Z".to_owned(), None));
+    assert_eq!(status(new), ("2027-01-15T07:00:00Z".to_owned(), "2027-01-15T08:00:00Z".to_owned(), None));
 }
 
-/// By it a policy of the network lets a Job through to the server of its own database alone.
+/// Network policies use it to allow a Job access to the server of its own database only.
 #[test]
-fn pods_of_jobs_tell_their_database() {
+fn pods_of_jobs_have_the_name_of_their_database() {
     let taken = plan(&seen(&json!({}), &json!({}), &running()), now());
     let Some(Effect::Create(create)) = taken.effects.first() else { panic!("{:?}", taken.effects) };
     let labels = &create.body["spec"]["template"]["metadata"]["labels"];

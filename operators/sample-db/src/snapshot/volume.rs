@@ -1,4 +1,4 @@
-//! Pure: the volume with a snapshot's files: somebody may delete its claim, and bring it back from elsewhere.
+//! Pure: the volume with a snapshot's files. A user may delete its PVC, and restore it from elsewhere.
 
 use std::time::Duration;
 
@@ -12,84 +12,84 @@ use runtime::plan::{Plan, Requeue};
 use runtime::projections::Job;
 use runtime::status::conditions::Summary;
 
-use super::effects::{SnapshotPlan, gone, step, told};
-use super::location::found;
+use super::effects::{SnapshotPlan, delete, step, write_status};
+use super::location::with_claim_uid;
 use super::observed::{Observed, Volume};
 use super::status;
 use crate::operand::{snapshot_state, time};
 
-/// How often the claim is looked at while nothing happens. No watch tells a snapshot of it.
-const LOOK: Duration = Duration::from_secs(60);
-/// The same for a claim that is not ours: that takes a request.
-const ASK: Duration = Duration::from_secs(300);
+/// How often a PVC in the store is checked while nothing else happens. A snapshot gets no events of it.
+const POLL_WATCHED_PVC: Duration = Duration::from_secs(60);
+/// The same for a PVC that no store holds, which takes a request.
+const POLL_UNWATCHED_PVC: Duration = Duration::from_secs(300);
 
-/// When to look at its volume again.
-pub(super) fn next(observed: &Observed) -> Duration {
+/// When to check its volume again.
+pub(super) fn poll_interval(observed: &Observed) -> Duration {
     match observed.volume {
-        Volume::Claim { watched: false, .. } => ASK,
-        _ => LOOK,
+        Volume::Claim { watched: false, .. } => POLL_UNWATCHED_PVC,
+        _ => POLL_WATCHED_PVC,
     }
 }
 
-/// What follows from the state of its volume, once its files have been written: the snapshot is verified again if the claim
-/// is another one, and is of no use while there is none. Only a verification tells that files are gone: a backup tool
-/// restores a claim with its contents, and under another uid.
+/// Plans what follows from the state of its volume, once its files have been written. The snapshot is verified again if the PVC
+/// has another UID, and fails while there is no PVC. Only a verification shows that files are missing: a backup tool restores a
+/// PVC with its contents, under another UID.
 pub(super) fn plan(observed: &Observed, now: Timestamp) -> Option<SnapshotPlan> {
     let snapshot = &*observed.snapshot;
     let (known, verification) = (&snapshot.status.location.claim_uid, &snapshot.status.verification);
     snapshot.status.completed_at?;
-    if let Some((reason, how)) = trouble(&observed.volume) {
-        let status = without_volume(observed, reason, how, now);
-        return Some(Plan { status: Some(status), next: Requeue::After(LOOK), ..Plan::nothing() });
+    if let Some((reason, how)) = unusable_reason(&observed.volume) {
+        let status = volume_unusable(observed, reason, how, now);
+        return Some(Plan { status: Some(status), next: Requeue::After(POLL_WATCHED_PVC), ..Plan::nothing() });
     }
     let uid = observed.volume.uid()?;
-    let waits = verification.phase == Some(VerificationPhase::Pending);
-    // What failed may never have been seen on it.
-    if known.is_none() && !waits && verification.phase != Some(VerificationPhase::Failed) {
-        return Some(told(found(observed)));
+    let is_pending = verification.phase == Some(VerificationPhase::Pending);
+    // Files whose verification failed may never have been confirmed on it.
+    if known.is_none() && !is_pending && verification.phase != Some(VerificationPhase::Failed) {
+        return Some(write_status(with_claim_uid(observed)));
     }
     let seen = [known, &verification.claim_uid].into_iter().flatten().any(|seen| **seen == *uid);
-    if seen && !waits {
+    if seen && !is_pending {
         return None;
     }
-    // Each verification loads a whole database: those of one volume come one after the other.
+    // Each verification restores a complete database: those on one volume run one after another.
     match is_busy(observed) {
         true => {
-            let status = to_verify(observed);
-            Some(Plan { status: Some(status), next: Requeue::After(LOOK), ..Plan::nothing() })
+            let status = awaiting_verification(observed);
+            Some(Plan { status: Some(status), next: Requeue::After(POLL_WATCHED_PVC), ..Plan::nothing() })
         }
-        false => Some(told(status::again(observed, now))),
+        false => Some(write_status(status::start_verification(observed, now))),
     }
 }
 
-/// Why no pod can use the volume, as a reason and in words.
-fn trouble(volume: &Volume) -> Option<(SampleDBSnapshotReason, &'static str)> {
+/// Why no pod can use the volume: reason and text.
+fn unusable_reason(volume: &Volume) -> Option<(SampleDBSnapshotReason, &'static str)> {
     match volume {
-        Volume::Absent => Some((SampleDBSnapshotReason::VolumeMissing, "is gone")),
-        Volume::Claim { leaving: true, .. } => Some((SampleDBSnapshotReason::ClaimTerminating, "is being deleted")),
+        Volume::Absent => Some((SampleDBSnapshotReason::VolumeMissing, "does not exist")),
+        Volume::Claim { terminating: true, .. } => Some((SampleDBSnapshotReason::ClaimTerminating, "is being deleted")),
         Volume::Claim { lost: true, .. } => Some((SampleDBSnapshotReason::VolumeLost, "has lost its volume")),
         Volume::Unknown | Volume::Claim { .. } => None,
     }
 }
 
-/// Why no backup can be written any more: what is written to a volume that is going is of no use. A database that stays makes a
-/// claim that is gone again; one that is being deleted waits for the backup first. A final one is taken anew by the database.
-pub(super) fn ends_backup(observed: &Observed) -> Option<String> {
-    let leaving = matches!(observed.volume, Volume::Claim { leaving: true, .. });
+/// Why a backup cannot be written any more: files on a terminating PVC are lost. A database that stays recreates a deleted PVC;
+/// one that is being deleted waits for the backup first. The database itself retakes a final snapshot.
+pub(super) fn backup_failure(observed: &Observed) -> Option<String> {
+    let terminating = matches!(observed.volume, Volume::Claim { terminating: true, .. });
     let deleting = observed.source().is_some_and(|db| db.meta.deleting);
     let last = observed.snapshot.spec.reason == SnapshotReason::Final;
-    let (_, how) = trouble(&observed.volume).filter(|_| !last && (leaving || deleting))?;
+    let (_, how) = unusable_reason(&observed.volume).filter(|_| !last && (terminating || deleting))?;
     let claim = observed.snapshot.status.location.claim.as_deref().unwrap_or_default();
     Some(format!("the backup was given up: the PVC {claim} of the snapshots {how}"))
 }
 
-/// Gives a verification up whose pod the claim lets nowhere: a Job that waits for its end would wait for its deadline, and pods
-/// that have ended keep a claim from going.
-pub(super) fn give_up(observed: &Observed, now: Timestamp) -> Option<SnapshotPlan> {
-    let (reason, how) = trouble(&observed.volume)?;
+/// Gives up a verification whose pod cannot use the PVC: its Job would wait until its deadline, and pods that have ended keep a
+/// PVC from being deleted.
+pub(super) fn give_up_verification(observed: &Observed, now: Timestamp) -> Option<SnapshotPlan> {
+    let (reason, how) = unusable_reason(&observed.volume)?;
     Some(match observed.jobs.iter().find(|job| !job.meta.deleting) {
-        Some(job) => step(observed, gone(&job.meta, Job::KIND), now),
-        None => told(without_volume(observed, reason, how, now)),
+        Some(job) => step(observed, delete(&job.meta, Job::KIND), now),
+        None => write_status(volume_unusable(observed, reason, how, now)),
     })
 }
 
@@ -99,11 +99,11 @@ fn is_busy(observed: &Observed) -> bool {
     let others = observed.siblings.iter().filter(|other| other.meta.uid != snapshot.meta.uid && !other.meta.deleting);
     others
         .filter(|other| other.status.location.claim == snapshot.status.location.claim)
-        .any(|other| snapshot_state::is_under_way(&other.status))
+        .any(|other| snapshot_state::is_verifying(&other.status))
 }
 
 /// Its files are not on the volume.
-pub(super) fn without_files(observed: &Observed, now: Timestamp) -> SampleDBSnapshotStatus {
+pub(super) fn files_missing(observed: &Observed, now: Timestamp) -> SampleDBSnapshotStatus {
     let snapshot = &*observed.snapshot;
     let (location, key) = (&snapshot.status.location, &snapshot.meta.key);
     let (claim, path) = (location.claim.as_deref().unwrap_or_default(), location.path.as_deref().unwrap_or_default());
@@ -112,11 +112,11 @@ pub(super) fn without_files(observed: &Observed, now: Timestamp) -> SampleDBSnap
          the volume and run kubectl annotate sampledbsnapshot {} --namespace {} --overwrite {VERIFY}=\"$(date -u +%FT%TZ)\"",
         key.name, key.namespace
     );
-    status::unproved(observed, SnapshotPhase::Failed, SampleDBSnapshotReason::FilesMissing, message, now)
+    status::verification_failed(observed, SnapshotPhase::Failed, SampleDBSnapshotReason::FilesMissing, message, now)
 }
 
-/// What to say of files that are yet to be seen on the volume that there is now.
-pub(super) fn unseen(observed: &Observed, why: &str) -> String {
+/// The message about files that have yet to be confirmed on the present volume.
+pub(super) fn unconfirmed_message(observed: &Observed, why: &str) -> String {
     let snapshot = &*observed.snapshot;
     let (location, key) = (&snapshot.status.location, &snapshot.meta.key);
     let (claim, path) = (location.claim.as_deref().unwrap_or_default(), location.path.as_deref().unwrap_or_default());
@@ -128,8 +128,8 @@ pub(super) fn unseen(observed: &Observed, why: &str) -> String {
     )
 }
 
-/// No pod can read its files: it is of no use until there is a claim again.
-pub(super) fn without_volume(
+/// No pod can read its files: it cannot be used until there is a PVC again.
+pub(super) fn volume_unusable(
     observed: &Observed,
     reason: SampleDBSnapshotReason,
     how: &str,
@@ -144,7 +144,7 @@ pub(super) fn without_volume(
     let since = before.verification.at.filter(|_| before.verification.phase == Some(VerificationPhase::Pending));
     let verification = SnapshotVerification {
         phase: Some(VerificationPhase::Pending),
-        at: since.or_else(|| time::second(now)),
+        at: since.or_else(|| time::rounded(now)),
         message: Some(message.clone()),
         request: before.verification.request.clone(),
         ..Default::default()
@@ -154,8 +154,8 @@ pub(super) fn without_volume(
     status::with(status, &Summary::Stalled, reason, message, now)
 }
 
-/// It is verified again once others on its volume have been; what is known stays until then.
-pub(super) fn to_verify(observed: &Observed) -> SampleDBSnapshotStatus {
+/// It is verified again after other snapshots on its volume. The other findings stay until then.
+pub(super) fn awaiting_verification(observed: &Observed) -> SampleDBSnapshotStatus {
     let before = observed.snapshot.status.clone();
     let verification = SnapshotVerification {
         phase: Some(VerificationPhase::Pending),

@@ -1,77 +1,89 @@
-//! Something happens at every moment of what is done: a pod dies or is deleted, a Secret or a Service is, the database is,
-//! or the whole namespace. No rows are lost, and all ends as it should.
+//! Something happens at every moment of an operation: a pod dies or is deleted, a Secret or a Service, the database or the
+//! namespace is deleted. No rows are lost, and everything settles.
 
 use serde_json::{Value, json};
 
-use crate::bench::Bench;
-use crate::boundaries::{of, quiet, to};
 use crate::collector::Propagation;
+use crate::crash_points::{upgrade_to, with_version, without_initial_backup};
 use crate::faults::{Edit, Step};
-use crate::stories::usual;
+use crate::scenarios::default_spec;
+use crate::simulation::Simulation;
 
-/// What is done meanwhile.
-struct Doing {
+/// The operation.
+struct Operation {
     name: &'static str,
     spec: Value,
-    /// After it has come to rest; without, it is being made.
+    /// The step after everything is settled; without one, the database is being created.
     step: Option<Step>,
 }
 
-fn doings() -> Vec<Doing> {
-    let backup = |physical| Some(Step::Backup { physical });
+fn operations() -> Vec<Operation> {
+    let backup = |physical| Some(Step::CreateSnapshot { physical });
     vec![
-        Doing { name: "create", spec: quiet(usual()), step: None },
-        Doing { name: "a backup", spec: quiet(usual()), step: backup(false) },
-        Doing { name: "another placement", spec: quiet(usual()), step: Some(Step::Edit(Edit::Node("ssd"))) },
-        Doing { name: "a minor upgrade", spec: quiet(of("15.18")), step: Some(to("15")) },
-        Doing { name: "a major upgrade", spec: quiet(of("15")), step: Some(to("17")) },
+        Operation { name: "create", spec: without_initial_backup(default_spec()), step: None },
+        Operation { name: "a backup", spec: without_initial_backup(default_spec()), step: backup(false) },
+        Operation {
+            name: "another placement",
+            spec: without_initial_backup(default_spec()),
+            step: Some(Step::Edit(Edit::Node("ssd"))),
+        },
+        Operation {
+            name: "a minor upgrade",
+            spec: without_initial_backup(with_version("15.18")),
+            step: Some(upgrade_to("15")),
+        },
+        Operation {
+            name: "a major upgrade",
+            spec: without_initial_backup(with_version("15")),
+            step: Some(upgrade_to("17")),
+        },
     ]
 }
 
-fn begun(doing: &Doing) -> Bench {
-    let mut bench = Bench::new(&doing.spec);
-    if let Some(step) = &doing.step {
-        if let Err(why) = bench.come_to_rest() {
-            panic!("{}: {why}\n{}", doing.name, bench.story());
+fn start(operation: &Operation) -> Simulation {
+    let mut sim = Simulation::new(&operation.spec);
+    if let Some(step) = &operation.step {
+        if let Err(why) = sim.come_to_rest() {
+            panic!("{}: {why}\n{}", operation.name, sim.report());
         }
-        bench.take(step);
+        sim.take(step);
     }
-    bench
+    sim
 }
 
-/// Of so many moments one is tried; `scripts/test --all` tries each.
+/// One of so many moments is tried; `scripts/test --all` tries each.
 fn stride() -> usize {
     if seed::is_thorough() { 1 } else { 7 }
 }
 
-/// Has it happen at every moment there is.
+/// Performs the steps at every moment of each operation.
 fn at_every_moment(steps: &[Step]) {
-    for doing in doings() {
-        let mut whole = begun(&doing);
+    for operation in operations() {
+        let mut undisturbed = start(&operation);
         for moment in 0..200 {
-            for (place, step) in steps.iter().enumerate().filter(|(place, _)| (moment + place) % stride() == 0) {
-                let mut bench = whole.fork();
-                bench.take(step);
-                if let Err(why) = bench.settle() {
-                    panic!("{}, {step:?} ({place}) after {moment} rounds: {why}\n{}", doing.name, bench.story());
+            for (index, step) in steps.iter().enumerate().filter(|(index, _)| (moment + index) % stride() == 0) {
+                let mut sim = undisturbed.fork();
+                sim.take(step);
+                if let Err(why) = sim.settle() {
+                    panic!("{}, {step:?} ({index}) after {moment} rounds: {why}\n{}", operation.name, sim.report());
                 }
             }
-            if moment > 1 && whole.at_rest().is_ok() {
+            if moment > 1 && undisturbed.at_rest().is_ok() {
                 break;
             }
-            whole.round();
+            undisturbed.round();
         }
     }
 }
 
 #[test]
 fn a_pod_dies_or_is_deleted() {
-    at_every_moment(&[Step::Kill(0), Step::Kill(1), Step::Evict(0), Step::Evict(1)]);
+    at_every_moment(&[Step::Kill(0), Step::Kill(1), Step::DeletePod(0), Step::DeletePod(1)]);
 }
 
 #[test]
 fn a_secret_or_a_service_is_deleted() {
-    at_every_moment(&[Step::DropSecret(0), Step::DropSecret(1), Step::DropChild(0), Step::DropChild(1)]);
+    at_every_moment(&[Step::DeleteSecret(0), Step::DeleteSecret(1), Step::DeleteChild(0), Step::DeleteChild(1)]);
 }
 
 #[test]
@@ -81,15 +93,15 @@ fn the_database_is_deleted() {
 
 #[test]
 fn the_namespace_is_deleted() {
-    at_every_moment(&[Step::End]);
+    at_every_moment(&[Step::DeleteNamespace]);
 }
 
 #[test]
 fn the_database_is_deleted_and_its_volume_kept() {
-    let mut bench = Bench::new(&json!({ "deletion": { "policy": "Retain" } }));
-    crate::stories::settle(&mut bench);
-    bench.take(&Step::Delete(Propagation::Foreground));
-    bench.take(&Step::Rest);
-    bench.take(&Step::Adopt);
-    crate::stories::settle(&mut bench);
+    let mut sim = Simulation::new(&json!({ "deletion": { "policy": "Retain" } }));
+    crate::scenarios::settle(&mut sim);
+    sim.take(&Step::Delete(Propagation::Foreground));
+    sim.take(&Step::UntilSettled);
+    sim.take(&Step::Adopt);
+    crate::scenarios::settle(&mut sim);
 }

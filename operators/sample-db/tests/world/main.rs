@@ -1,35 +1,36 @@
-//! `SampleDB` in a world in memory: a cluster of Kubernetes, kubelets, the agent's verbs, PostgreSQL by what is in its
-//! data, users and faults. Whatever happens on the way, no row that was acknowledged is lost, and when faults end, all
-//! becomes as asked and then silent.
+//! SampleDB in a simulated cluster in memory: Kubernetes, kubelets, the agent's commands, PostgreSQL as far as its data is
+//! concerned, users and faults. Whatever happens, no acknowledged row is lost; once faults end, everything reaches the desired
+//! state, and then nothing is written any more.
 
 #![allow(missing_docs, reason = "tests")]
 
-mod asked;
-mod beginnings;
-mod bench;
-mod boundaries;
-mod branching;
+mod administrator;
+mod agent_commands;
+mod agent_upgrade;
 mod claims;
 mod collector;
+mod crash_points;
 mod data;
+mod dependencies;
+mod fault_injection;
 mod faults;
 mod forged;
-mod guard;
+mod infrastructure;
 mod interruptions;
+mod invariants;
 mod kubelet;
 mod labels;
 mod lost_status;
 mod manager;
-mod needed;
+mod new_volumes;
 mod observed;
-mod person;
 mod pods;
+mod postgres;
 mod properties;
 mod queries;
+mod scenarios;
 mod schedule;
 mod sets;
 mod settle;
-mod site;
+mod simulation;
 mod snapshots;
-mod stories;
-mod verbs;

@@ -1,4 +1,4 @@
-//! The manager under test: it observes as the real one does, over stores that the world feeds.
+//! The manager under test: it observes like the real one, over stores that the simulation feeds.
 
 use std::sync::Arc;
 
@@ -6,17 +6,17 @@ use futures::FutureExt as _;
 use runtime::Error;
 use runtime::cache::Cache;
 use runtime::plan::Key;
-use runtime::projections::{Claim, ConfigMap, Job, Pod, Service, StatefulSet};
-use runtime::testing::World;
+use runtime::projections::{ConfigMap, Job, Pod, Pvc, Service, StatefulSet};
+use runtime::testing::FakeCluster;
 use sample_db::database::Observed;
-use sample_db::database::objects::SecretOf;
+use sample_db::database::objects::SecretRole;
 use sample_db::snapshot::observe::{self, SnapshotStores};
-use sample_db::{Access, DatabaseStores, Memory, Observer, SampleDB, Settings, Snapshot, snapshot};
+use sample_db::{DatabaseStores, Memory, Observer, SampleDB, ServerAccess, Settings, Snapshot, snapshot};
 
-use crate::queries::Live;
-use crate::site::Site;
+use crate::infrastructure::Infrastructure;
+use crate::queries::LiveQueries;
 
-/// Its stores, and what it remembers.
+/// Its stores and its memory.
 pub struct Manager {
     pub databases: DatabaseStores,
     pub snapshots: SnapshotStores,
@@ -25,68 +25,78 @@ pub struct Manager {
 }
 
 impl Manager {
-    /// A manager whose stores are told of all that happens in a world.
-    pub fn fed(world: &mut World) -> Self {
+    /// A manager whose stores are fed with all events of a cluster.
+    pub fn fed(cluster: &mut FakeCluster) -> Self {
         let mut cache = Cache::new(&[]);
         let (databases, snapshots) = (DatabaseStores::new(&mut cache), SnapshotStores::new(&mut cache));
-        world.feed(&cache.store::<SampleDB>());
-        world.feed(&cache.store::<Snapshot>());
-        world.feed(&cache.store::<StatefulSet>());
-        world.feed(&cache.store::<Service>());
-        world.feed(&cache.store::<ConfigMap>());
-        world.feed(&cache.store::<Claim>());
-        world.feed(&cache.store::<Pod>());
-        world.feed(&cache.store::<Job>());
+        cluster.feed(&cache.store::<SampleDB>());
+        cluster.feed(&cache.store::<Snapshot>());
+        cluster.feed(&cache.store::<StatefulSet>());
+        cluster.feed(&cache.store::<Service>());
+        cluster.feed(&cache.store::<ConfigMap>());
+        cluster.feed(&cache.store::<Pvc>());
+        cluster.feed(&cache.store::<Pod>());
+        cluster.feed(&cache.store::<Job>());
         let settings = Settings { agent_image: "agent:1".into(), catalog: Key::new("n", sample_db::CATALOG) };
         Self { databases, snapshots, memory: Memory::default(), settings }
     }
 
-    /// Another one in another world, which remembers as much.
-    pub fn fork(&self, world: &mut World) -> Self {
-        Self { memory: self.memory.clone(), ..Self::fed(world) }
+    /// A copy in another cluster, with the same memory.
+    pub fn fork(&self, cluster: &mut FakeCluster) -> Self {
+        Self { memory: self.memory.clone(), ..Self::fed(cluster) }
     }
 
-    /// It ends, and another one begins.
-    pub fn restart(&mut self, site: &mut Site) {
+    /// The manager ends, and another one begins.
+    pub fn restart(&mut self, infra: &mut Infrastructure) {
         self.memory = Memory::default();
-        site.held = crate::asked::Held::default();
+        infra.manager_memory = crate::postgres::ManagerMemory::default();
     }
 
-    /// Has a Secret that was written be read again.
-    pub fn forget_secret(&self, db: &SampleDB, of: SecretOf) {
+    /// Drops a cached Secret, after a write to it.
+    pub fn forget_secret(&self, db: &SampleDB, of: SecretRole) {
         self.memory.forget_secret(db, of);
     }
 
-    fn observer<'a, 'w>(&'a self, live: &'a Live<'w>) -> Observer<'a, Live<'w>, Live<'w>> {
+    fn observer<'a, 'w>(&'a self, live: &'a LiveQueries<'w>) -> Observer<'a, LiveQueries<'w>, LiveQueries<'w>> {
         let Self { databases: stores, memory, settings, .. } = self;
         Observer { stores, memory, settings, api: live, servers: live, now: live.now() }
     }
 
-    /// What is known of a database.
-    pub fn observe(&self, world: &World, site: &mut Site, db: &Arc<SampleDB>) -> Result<Observed, Error> {
-        let live = Live::of(world, site);
+    /// Observes a database.
+    pub fn observe(
+        &self,
+        cluster: &FakeCluster,
+        infra: &mut Infrastructure,
+        db: &Arc<SampleDB>,
+    ) -> Result<Observed, Error> {
+        let live = LiveQueries::of(cluster, infra);
         self.observer(&live).observe(db).now_or_never().expect("a model answers at once")
     }
 
-    /// How to get at the server of a database.
-    pub fn access(&self, world: &World, site: &mut Site, db: &Arc<SampleDB>) -> Result<Access, Error> {
-        let live = Live::of(world, site);
+    /// Access to the server of a database.
+    pub fn access(
+        &self,
+        cluster: &FakeCluster,
+        infra: &mut Infrastructure,
+        db: &Arc<SampleDB>,
+    ) -> Result<ServerAccess, Error> {
+        let live = LiveQueries::of(cluster, infra);
         self.observer(&live).access(db).now_or_never().expect("a model answers at once")
     }
 
-    /// What is known of a snapshot.
+    /// Observes a snapshot.
     pub fn observe_snapshot(
         &self,
-        world: &World,
-        site: &mut Site,
+        cluster: &FakeCluster,
+        infra: &mut Infrastructure,
         snapshot: &Arc<Snapshot>,
     ) -> Result<snapshot::observed::Observed, Error> {
-        let live = Live::of(world, site);
+        let live = LiveQueries::of(cluster, infra);
         let observed = observe::observe(&self.snapshots, &live, &self.settings.agent_image, snapshot, live.now());
         observed.now_or_never().expect("a model answers at once")
     }
 
-    /// The keys of all objects of ours.
+    /// The keys of all databases and snapshots.
     pub fn keys(&self) -> (Vec<Key>, Vec<Key>) {
         let (mut databases, mut snapshots) = (self.databases.databases.keys(), self.snapshots.snapshots.keys());
         databases.sort();

@@ -1,47 +1,47 @@
-//! What is known of a database after one look at the stores and one round of queries.
+//! What is observed of a database after one read of the stores and one round of queries.
 
 use std::sync::Arc;
 
 use runtime::Error;
-use runtime::cache::{Entry, Projection as _};
+use runtime::cache::{CacheEntry, Projection as _};
 use runtime::plan::Key;
 use runtime::plan::meta::{INSTANCE, MANAGED_BY};
-use runtime::projections::{Claim, Job, Pod, Service, StatefulSet};
-use sample_db::database::{Asked, InitSources, Observed, SecretSeen};
+use runtime::projections::{Job, Pod, Pvc, Service, StatefulSet};
+use sample_db::database::{InitSources, Observed, SecretState, ServerProbe};
 use sample_db::snapshot::observed::Volume;
 use sample_db::{SampleDB, Snapshot, snapshot};
 use serde_json::{Value, json};
 
-use crate::bench::Bench;
-use crate::boundaries::quiet;
 use crate::collector::Propagation;
+use crate::crash_points::without_initial_backup;
 use crate::faults::Step;
-use crate::stories::{settled, usual};
+use crate::scenarios::{default_spec, settled};
+use crate::simulation::Simulation;
 
-fn database(bench: &Bench) -> Arc<SampleDB> {
-    let found = bench.manager.databases.databases.get(&bench.key).and_then(Entry::into_object);
+fn database(sim: &Simulation) -> Arc<SampleDB> {
+    let found = sim.manager.databases.databases.get(&sim.key).and_then(CacheEntry::into_object);
     found.expect("the stores hold it")
 }
 
-fn observe(bench: &mut Bench) -> Result<Observed, Error> {
-    bench.world.deliver_all();
-    let db = database(bench);
-    bench.manager.observe(&bench.world, &mut bench.site, &db)
+fn observe(sim: &mut Simulation) -> Result<Observed, Error> {
+    sim.cluster.deliver_all_events();
+    let db = database(sim);
+    sim.manager.observe(&sim.cluster, &mut sim.infra, &db)
 }
 
-fn observed(bench: &mut Bench) -> Observed {
-    observe(bench).expect("all can be read")
+fn observed(sim: &mut Simulation) -> Observed {
+    observe(sim).expect("all can be read")
 }
 
-fn observe_snapshot(bench: &mut Bench, key: &Key) -> Result<snapshot::observed::Observed, Error> {
-    bench.world.deliver_all();
-    let snapshot = bench.manager.snapshots.snapshots.get(key).and_then(Entry::into_object).expect("it is there");
-    bench.manager.observe_snapshot(&bench.world, &mut bench.site, &snapshot)
+fn observe_snapshot(sim: &mut Simulation, key: &Key) -> Result<snapshot::observed::Observed, Error> {
+    sim.cluster.deliver_all_events();
+    let snapshot = sim.manager.snapshots.snapshots.get(key).and_then(CacheEntry::into_object).expect("it is there");
+    sim.manager.observe_snapshot(&sim.cluster, &mut sim.infra, &snapshot)
 }
 
-/// All that was read lately is read again.
-fn forget(bench: &mut Bench) {
-    bench.manager.restart(&mut bench.site);
+/// Drops everything that was read lately.
+fn forget(sim: &mut Simulation) {
+    sim.manager.restart(&mut sim.infra);
 }
 
 fn names<T>(all: &[Arc<T>], name: impl Fn(&T) -> &str) -> Vec<String> {
@@ -53,22 +53,22 @@ fn hide(labels: &mut Value) {
 }
 
 /// The only snapshot.
-fn only(bench: &Bench) -> Key {
-    bench.world.all(Snapshot::KIND).next().expect("there is one").0.clone()
+fn only(sim: &Simulation) -> Key {
+    sim.cluster.all(Snapshot::KIND).next().expect("there is one").0.clone()
 }
 
 #[test]
 fn objects_of_another_namespace_are_not_taken() {
-    let mut bench = settled(&usual());
-    let elsewhere: Vec<_> = [Claim::KIND, Pod::KIND, Job::KIND, StatefulSet::KIND, Snapshot::KIND, SampleDB::KIND]
+    let mut sim = settled(&default_spec());
+    let elsewhere: Vec<_> = [Pvc::KIND, Pod::KIND, Job::KIND, StatefulSet::KIND, Snapshot::KIND, SampleDB::KIND]
         .into_iter()
-        .flat_map(|kind| bench.world.all(kind).map(move |(key, object)| (kind, key.clone(), object.clone())))
+        .flat_map(|kind| sim.cluster.all(kind).map(move |(key, object)| (kind, key.clone(), object.clone())))
         .map(|(kind, key, object)| (kind, Key::new("m", &format!("{}-m", key.name)), object))
         .collect();
     for (kind, key, object) in elsewhere {
-        bench.world.create(kind, &key, object);
+        sim.cluster.create(kind, &key, object);
     }
-    let observed = observed(&mut bench);
+    let observed = observed(&mut sim);
     assert_eq!(names(&observed.claims, |of| &of.meta.key.name), ["data-shop-0", "shop-snapshots"]);
     assert_eq!(names(&observed.pods, |of| &of.meta.key.name), ["shop-0"]);
     assert_eq!(names(&observed.servers, |of| &of.meta.key.name), ["shop"]);
@@ -77,220 +77,221 @@ fn objects_of_another_namespace_are_not_taken() {
 
 #[test]
 fn what_cannot_be_read_is_not_taken_for_absent() {
-    let mut bench = settled(&usual());
-    let key = bench.key.clone();
+    let mut sim = settled(&default_spec());
+    let key = sim.key.clone();
     let claim = key.sibling("data-shop-0");
-    let labels = bench.world.get(Claim::KIND, &claim).expect("it is there")["metadata"]["labels"].clone();
-    bench.world.edit(Claim::KIND, &claim, hide);
-    let seen = observed(&mut bench);
-    assert!(seen.claim("data-shop-0").is_some(), "it is read by its name");
-    forget(&mut bench);
-    bench.site.held.namespace = true;
-    bench.site.faults.blind = true;
-    assert!(observe(&mut bench).is_err(), "the claim may exist");
-    bench.world.edit(Claim::KIND, &claim, |claim| claim["metadata"]["labels"] = labels);
-    let unknown = observed(&mut bench);
-    assert!(matches!(unknown.system, SecretSeen::Unknown(_)) && matches!(unknown.app, SecretSeen::Unknown(_)));
+    let labels = sim.cluster.get(Pvc::KIND, &claim).expect("it is there")["metadata"]["labels"].clone();
+    sim.cluster.edit(Pvc::KIND, &claim, hide);
+    let observed_now = observed(&mut sim);
+    assert!(observed_now.claim("data-shop-0").is_some(), "it is read by its name");
+    forget(&mut sim);
+    sim.infra.manager_memory.namespace = true;
+    sim.infra.faults.reads_fail = true;
+    assert!(observe(&mut sim).is_err(), "the claim may exist");
+    sim.cluster.edit(Pvc::KIND, &claim, |claim| claim["metadata"]["labels"] = labels);
+    let unknown = observed(&mut sim);
+    assert!(
+        matches!(unknown.superuser_secret, SecretState::Unknown(_))
+            && matches!(unknown.app_secret, SecretState::Unknown(_))
+    );
     assert!(unknown.catalog.is_err());
-    bench.world.edit(Pod::KIND, &key.sibling("shop-0"), hide);
-    assert!(observe(&mut bench).is_err(), "the pod may exist");
+    sim.cluster.edit(Pod::KIND, &key.sibling("shop-0"), hide);
+    assert!(observe(&mut sim).is_err(), "the pod may exist");
 }
 
 #[test]
-fn what_was_read_in_vain_is_not_read_again_at_once_but_before_a_deletion() {
-    let mut bench = settled(&usual());
-    let pod = bench.key.sibling("shop-0");
-    bench.world.edit(Pod::KIND, &pod, hide);
-    bench.site.faults.blind = true;
-    assert!(observe(&mut bench).is_err());
-    bench.site.faults.blind = false;
-    assert!(observed(&mut bench).pod().is_some());
-    bench.world.remove(Pod::KIND, &pod);
-    assert!(observed(&mut bench).pod().is_none());
-    bench.site.faults.blind = true;
-    assert!(observed(&mut bench).pod().is_none(), "it is known to be gone for some seconds");
-    bench.take(&Step::Delete(Propagation::Background));
-    assert!(observe(&mut bench).is_err(), "by now it may be back");
+fn an_absent_pod_is_not_read_again_at_once_except_before_a_deletion() {
+    let mut sim = settled(&default_spec());
+    let pod = sim.key.sibling("shop-0");
+    sim.cluster.edit(Pod::KIND, &pod, hide);
+    sim.infra.faults.reads_fail = true;
+    assert!(observe(&mut sim).is_err());
+    sim.infra.faults.reads_fail = false;
+    assert!(observed(&mut sim).pod().is_some());
+    sim.cluster.remove(Pod::KIND, &pod);
+    assert!(observed(&mut sim).pod().is_none());
+    sim.infra.faults.reads_fail = true;
+    assert!(observed(&mut sim).pod().is_none(), "its absence is remembered for some seconds");
+    sim.take(&Step::Delete(Propagation::Background));
+    assert!(observe(&mut sim).is_err(), "by now it may be back");
 }
 
 #[test]
 fn a_secret_of_another_owner_is_foreign() {
-    let mut bench = settled(&usual());
-    for (name, secret) in &mut bench.site.secrets {
+    let mut sim = settled(&default_spec());
+    for (name, secret) in &mut sim.infra.secrets {
         secret.owner = Some("another".to_owned()).filter(|_| name.ends_with("-app"));
     }
-    forget(&mut bench);
-    let observed = observed(&mut bench);
-    assert_eq!((observed.system, observed.app), (SecretSeen::Foreign, SecretSeen::Foreign));
-    assert!(matches!(observed.asked, Asked::Nothing));
+    forget(&mut sim);
+    let observed = observed(&mut sim);
+    assert_eq!((observed.superuser_secret, observed.app_secret), (SecretState::Foreign, SecretState::Foreign));
+    assert!(matches!(observed.probe, ServerProbe::Skipped));
 }
 
 #[test]
-fn a_server_that_terminates_is_not_asked_and_gets_no_acts() {
-    let mut bench = settled(&usual());
-    assert!(observed(&mut bench).asked.answer().is_some());
-    let db = database(&bench);
-    assert!(bench.manager.access(&bench.world, &mut bench.site, &db).is_ok());
-    bench.world.begin_removal(Pod::KIND, &bench.key.sibling("shop-0"));
-    assert!(matches!(observed(&mut bench).asked, Asked::Nothing));
-    assert!(bench.manager.access(&bench.world, &mut bench.site, &db).is_err());
+fn a_terminating_server_is_not_queried_and_gets_no_acts() {
+    let mut sim = settled(&default_spec());
+    assert!(observed(&mut sim).probe.info().is_some());
+    let db = database(&sim);
+    assert!(sim.manager.access(&sim.cluster, &mut sim.infra, &db).is_ok());
+    sim.cluster.delete(Pod::KIND, &sim.key.sibling("shop-0"));
+    assert!(matches!(observed(&mut sim).probe, ServerProbe::Skipped));
+    assert!(sim.manager.access(&sim.cluster, &mut sim.infra, &db).is_err());
 }
 
 #[test]
 fn jobs_of_an_earlier_database_of_the_name_are_left_out() {
-    let mut bench = Bench::new(&usual());
-    while bench.world.get(Job::KIND, &bench.key.sibling("shop-init")).is_none() {
-        bench.round();
+    let mut sim = Simulation::new(&default_spec());
+    while sim.cluster.get(Job::KIND, &sim.key.sibling("shop-init")).is_none() {
+        sim.round();
     }
-    bench.round();
-    assert_eq!(observed(&mut bench).jobs.len(), 1);
-    bench.world.edit(Job::KIND, &bench.key.sibling("shop-init"), |job| {
+    sim.round();
+    assert_eq!(observed(&mut sim).jobs.len(), 1);
+    sim.cluster.edit(Job::KIND, &sim.key.sibling("shop-init"), |job| {
         job["metadata"]["ownerReferences"][0]["uid"] = json!("earlier");
     });
-    let observed = observed(&mut bench);
+    let observed = observed(&mut sim);
     assert!(observed.jobs.is_empty());
     assert_eq!(names(&observed.pods, |of| &of.meta.key.name), ["shop-0"]);
 }
 
 #[test]
 fn a_deletion_sees_the_pods_of_the_final_snapshot_and_a_stateful_set_without_labels() {
-    let mut bench = settled(&quiet(usual()));
-    assert!(observed(&mut bench).saving.is_empty());
-    bench.world.edit(StatefulSet::KIND, &bench.key.sibling("shop"), |set| {
+    let mut sim = settled(&without_initial_backup(default_spec()));
+    assert!(observed(&mut sim).final_snapshot_pods.is_empty());
+    sim.cluster.edit(StatefulSet::KIND, &sim.key.sibling("shop"), |set| {
         set["metadata"]["labels"][MANAGED_BY] = json!("edited");
         set["metadata"]["labels"][INSTANCE] = json!("edited");
     });
-    bench.take(&Step::Delete(Propagation::Background));
+    sim.take(&Step::Delete(Propagation::Background));
     let mut saved = false;
     for _ in 0..200 {
-        bench.round();
-        if bench.object().is_none() {
+        sim.round();
+        if sim.object().is_none() {
             break;
         }
-        let observed = observed(&mut bench);
-        saved |= !observed.saving.is_empty();
+        let observed = observed(&mut sim);
+        saved |= !observed.final_snapshot_pods.is_empty();
         let pod = observed.pods.iter().any(|pod| *pod.meta.key.name == *"shop-0" && !pod.meta.deleting);
-        assert!(!pod || !observed.servers.is_empty(), "{}", bench.story());
+        assert!(!pod || !observed.servers.is_empty(), "{}", sim.report());
     }
-    assert!(saved, "{}", bench.story());
+    assert!(saved, "{}", sim.report());
 }
 
 #[test]
-fn the_claim_of_a_snapshot_is_read_by_its_name_as_far_as_it_matters() {
-    let mut bench = settled(&usual());
-    let key = only(&bench);
-    let claim = bench.key.sibling("shop-snapshots");
-    let Ok(Volume::Claim { watched: true, leaving: false, .. }) =
-        observe_snapshot(&mut bench, &key).map(|of| of.volume)
+fn the_pvc_of_a_snapshot_is_read_by_its_name_as_far_as_it_matters() {
+    let mut sim = settled(&default_spec());
+    let key = only(&sim);
+    let claim = sim.key.sibling("shop-snapshots");
+    let Ok(Volume::Claim { watched: true, terminating: false, .. }) =
+        observe_snapshot(&mut sim, &key).map(|of| of.volume)
     else {
         panic!("the store holds it")
     };
-    bench.world.edit(Claim::KIND, &claim, hide);
-    let read = |bench: &mut Bench| observe_snapshot(bench, &key).map(|of| of.volume);
-    assert!(matches!(read(&mut bench), Ok(Volume::Claim { watched: false, leaving: false, .. })));
-    bench.site.faults.blind = true;
-    assert!(matches!(read(&mut bench), Ok(Volume::Unknown)));
-    bench.world.begin_removal(Snapshot::KIND, &key);
-    assert!(read(&mut bench).is_err(), "its files may be there");
-    bench.site.faults.blind = false;
-    bench
-        .world
-        .edit(Claim::KIND, &claim, |claim| claim["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z"));
-    assert!(matches!(read(&mut bench), Ok(Volume::Claim { leaving: true, .. })));
-    bench.world.remove(Claim::KIND, &claim);
-    assert!(matches!(read(&mut bench), Ok(Volume::Absent)));
+    sim.cluster.edit(Pvc::KIND, &claim, hide);
+    let read = |sim: &mut Simulation| observe_snapshot(sim, &key).map(|of| of.volume);
+    assert!(matches!(read(&mut sim), Ok(Volume::Claim { watched: false, terminating: false, .. })));
+    sim.infra.faults.reads_fail = true;
+    assert!(matches!(read(&mut sim), Ok(Volume::Unknown)));
+    sim.cluster.delete(Snapshot::KIND, &key);
+    assert!(read(&mut sim).is_err(), "its files may be there");
+    sim.infra.faults.reads_fail = false;
+    sim.cluster.edit(Pvc::KIND, &claim, |claim| claim["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z"));
+    assert!(matches!(read(&mut sim), Ok(Volume::Claim { terminating: true, .. })));
+    sim.cluster.remove(Pvc::KIND, &claim);
+    assert!(matches!(read(&mut sim), Ok(Volume::Absent)));
 }
 
 #[test]
-fn a_namespace_that_dictates_users_is_known_to() {
+fn a_namespace_that_assigns_users_is_known_to() {
     for dictates in [false, true] {
-        let mut bench = Bench::new(&usual());
-        bench.site.assigns_uids = dictates;
-        bench.settle().unwrap_or_else(|why| panic!("{why}\n{}", bench.story()));
-        assert_eq!(observed(&mut bench).namespace_assigns_uids, dictates);
-        let key = only(&bench);
-        assert_eq!(observe_snapshot(&mut bench, &key).map(|of| of.namespace_assigns_uids).ok(), Some(dictates));
+        let mut sim = Simulation::new(&default_spec());
+        sim.infra.assigns_uids = dictates;
+        sim.settle().unwrap_or_else(|why| panic!("{why}\n{}", sim.report()));
+        assert_eq!(observed(&mut sim).namespace_assigns_uids, dictates);
+        let key = only(&sim);
+        assert_eq!(observe_snapshot(&mut sim, &key).map(|of| of.namespace_assigns_uids).ok(), Some(dictates));
     }
 }
 
 #[test]
 fn initial_sql_that_cannot_be_read_is_not_taken_for_another() {
-    let mut bench = Bench::new(&usual());
-    let digest = |bench: &mut Bench| match observed(bench).init_sources {
+    let mut sim = Simulation::new(&default_spec());
+    let digest = |sim: &mut Simulation| match observed(sim).init_sources {
         InitSources::Digest(digest) => digest,
         other => panic!("{other:?}"),
     };
-    let one = digest(&mut bench);
-    bench.site.sql.0 = "two".to_owned();
-    assert!(!one.is_empty() && digest(&mut bench) != one);
-    bench.site.faults.blind = true;
-    assert!(matches!(observed(&mut bench).init_sources, InitSources::Unknown(_)));
+    let one = digest(&mut sim);
+    sim.infra.sql.0 = "two".to_owned();
+    assert!(!one.is_empty() && digest(&mut sim) != one);
+    sim.infra.faults.reads_fail = true;
+    assert!(matches!(observed(&mut sim).init_sources, InitSources::Unknown(_)));
 }
 
 #[test]
 fn a_pod_that_its_node_has_evicted_is_known_to_have_failed() {
-    let mut bench = settled(&usual());
-    let key = bench.key.sibling("shop-0");
+    let mut sim = settled(&default_spec());
+    let key = sim.key.sibling("shop-0");
     let ready = json!([{ "type": "Ready", "status": "False", "lastTransitionTime": "2020-01-01T00:00:00Z" }]);
     let status = json!({ "phase": "Failed", "reason": "Evicted", "message": "low on memory", "conditions": ready });
-    bench.world.edit(Pod::KIND, &key, |pod| pod["status"] = status);
-    assert_eq!(observed(&mut bench).failed.as_deref(), Some("Evicted: low on memory"));
-    bench.site.faults.blind = true;
-    assert_eq!(observed(&mut bench).failed, None, "it is not known to have failed");
+    sim.cluster.edit(Pod::KIND, &key, |pod| pod["status"] = status);
+    assert_eq!(observed(&mut sim).pod_failure.as_deref(), Some("Evicted: low on memory"));
+    sim.infra.faults.reads_fail = true;
+    assert_eq!(observed(&mut sim).pod_failure, None, "it is not known to have failed");
 }
 
 #[test]
 fn the_ports_of_a_service_that_is_published_are_known() {
-    let mut spec = usual();
+    let mut spec = default_spec();
     spec["service"] = json!({ "type": "NodePort" });
-    let mut bench = settled(&spec);
-    bench.world.edit(Service::KIND, &bench.key.sibling("shop-rw"), |service| {
+    let mut sim = settled(&spec);
+    sim.cluster.edit(Service::KIND, &sim.key.sibling("shop-rw"), |service| {
         service["spec"]["ports"][0]["nodePort"] = json!(30001);
     });
-    assert_eq!(observed(&mut bench).external, [":30001"]);
-    bench.round();
-    bench.site.faults.blind = true;
-    assert_eq!(observed(&mut bench).external, [":30001"], "what is known stays");
+    assert_eq!(observed(&mut sim).external, [":30001"]);
+    sim.round();
+    sim.infra.faults.reads_fail = true;
+    assert_eq!(observed(&mut sim).external, [":30001"], "what is known stays");
 }
 
 #[test]
 fn a_manager_knows_since_when_it_observes() {
-    let mut bench = settled(&usual());
-    let began = observed(&mut bench).began.expect("it observes");
-    assert!(began < bench.site.now);
-    forget(&mut bench);
-    assert_eq!(observed(&mut bench).began, Some(bench.site.now));
+    let mut sim = settled(&default_spec());
+    let began = observed(&mut sim).observing_since.expect("it observes");
+    assert!(began < sim.infra.now);
+    forget(&mut sim);
+    assert_eq!(observed(&mut sim).observing_since, Some(sim.infra.now));
 }
 
 #[test]
-fn a_claim_that_is_known_to_be_gone_is_read_again_before_a_deletion() {
-    let mut bench = settled(&usual());
-    bench.world.remove(Claim::KIND, &bench.key.sibling("data-shop-0"));
-    assert!(observed(&mut bench).claim("data-shop-0").is_none());
-    bench.site.faults.blind = true;
-    assert!(observed(&mut bench).claim("data-shop-0").is_none(), "it is known to be gone for some seconds");
-    bench.take(&Step::Delete(Propagation::Background));
-    assert!(observe(&mut bench).is_err(), "by now it may be back");
+fn a_pvc_that_is_known_to_be_absent_is_read_again_before_a_deletion() {
+    let mut sim = settled(&default_spec());
+    sim.cluster.remove(Pvc::KIND, &sim.key.sibling("data-shop-0"));
+    assert!(observed(&mut sim).claim("data-shop-0").is_none());
+    sim.infra.faults.reads_fail = true;
+    assert!(observed(&mut sim).claim("data-shop-0").is_none(), "its absence is remembered for some seconds");
+    sim.take(&Step::Delete(Propagation::Background));
+    assert!(observe(&mut sim).is_err(), "by now it may be back");
 }
 
 #[test]
 fn jobs_of_an_earlier_snapshot_of_the_name_are_left_out() {
-    let mut bench = Bench::new(&usual());
+    let mut sim = Simulation::new(&default_spec());
     let (snapshot, job) = loop {
-        bench.round();
+        sim.round();
         let of_snapshot = |job: &Value| job["metadata"]["ownerReferences"][0]["kind"] == Snapshot::KIND.kind;
-        let job = bench.world.all(Job::KIND).find(|(_, job)| of_snapshot(job)).map(|(key, _)| key.clone());
+        let job = sim.cluster.all(Job::KIND).find(|(_, job)| of_snapshot(job)).map(|(key, _)| key.clone());
         if let Some(job) = job {
-            break (only(&bench), job);
+            break (only(&sim), job);
         }
     };
-    let seen = |bench: &mut Bench| {
-        let observed = observe_snapshot(bench, &snapshot).expect("all can be read");
+    let observed_now = |sim: &mut Simulation| {
+        let observed = observe_snapshot(sim, &snapshot).expect("all can be read");
         (observed.jobs.len(), observed.pods.len())
     };
-    while seen(&mut bench).1 == 0 {
-        bench.round();
+    while observed_now(&mut sim).1 == 0 {
+        sim.round();
     }
-    bench.world.edit(Job::KIND, &job, |job| job["metadata"]["ownerReferences"][0]["uid"] = json!("earlier"));
-    assert_eq!(seen(&mut bench), (0, 0));
+    sim.cluster.edit(Job::KIND, &job, |job| job["metadata"]["ownerReferences"][0]["uid"] = json!("earlier"));
+    assert_eq!(observed_now(&mut sim), (0, 0));
 }

@@ -1,60 +1,60 @@
-//! Pods as kubelets see them, and what they tell of them.
+//! Pods as kubelets observe them, and what kubelets report.
 
 use runtime::cache::Projection as _;
 use runtime::plan::Key;
 use runtime::projections::Pod;
-use runtime::testing::World;
+use runtime::testing::FakeCluster;
 use serde_json::{Value, json};
 
-use crate::site::{is_going, text};
+use crate::infrastructure::{is_terminating, text};
 
-/// A pod as a kubelet sees it.
+/// A pod as a kubelet observes it.
 #[derive(Clone, Debug)]
-pub struct PodSeen {
+pub struct KubeletPod {
     pub key: Key,
     pub uid: String,
     pub deleting: bool,
-    /// Whether it is a Job's.
+    /// Whether it belongs to a Job.
     pub of_job: bool,
     spec: Value,
 }
 
-/// All pods of the operators' there are: each begins with an init step. Others do nothing here.
-pub fn seen(world: &World) -> Vec<PodSeen> {
-    let ours = world.all(Pod::KIND).filter(|(_, pod)| pod["spec"]["initContainers"].is_array());
-    let all = ours.map(|(key, pod)| PodSeen {
+/// All pods of the operators, each of which has an init container. Other pods do nothing here.
+pub fn kubelet_pods(cluster: &FakeCluster) -> Vec<KubeletPod> {
+    let own = cluster.all(Pod::KIND).filter(|(_, pod)| pod["spec"]["initContainers"].is_array());
+    let all = own.map(|(key, pod)| KubeletPod {
         key: key.clone(),
         uid: text(&pod["metadata"]["uid"]),
-        deleting: is_going(pod),
+        deleting: is_terminating(pod),
         of_job: pod["metadata"]["ownerReferences"][0]["kind"] == "Job",
         spec: pod["spec"].clone(),
     });
     all.collect()
 }
 
-impl PodSeen {
-    /// The container that does what the pod is for, after the agent has been put in its place.
+impl KubeletPod {
+    /// The container with the pod's purpose, after the agent was installed.
     fn container(&self) -> &Value {
         if self.of_job { &self.spec["containers"][0] } else { &self.spec["initContainers"][1] }
     }
 
-    fn words(&self) -> Vec<String> {
+    fn argv(&self) -> Vec<String> {
         self.container()["command"].as_array().into_iter().flatten().map(text).collect()
     }
 
-    /// The agent's verb.
-    pub fn verb(&self) -> String {
-        self.words().get(1).cloned().unwrap_or_default()
+    /// The agent's command.
+    pub fn command(&self) -> String {
+        self.argv().get(1).cloned().unwrap_or_default()
     }
 
-    /// What follows a flag: `--flag=value`.
+    /// The value of a flag: `--flag=value`.
     pub fn flag(&self, flag: &str) -> Option<String> {
-        self.words().iter().find_map(|word| Some(word.strip_prefix(flag)?.strip_prefix('=')?.to_owned()))
+        self.argv().iter().find_map(|argument| Some(argument.strip_prefix(flag)?.strip_prefix('=')?.to_owned()))
     }
 
-    /// Whether a flag is there.
+    /// Whether a flag is set.
     pub fn has(&self, flag: &str) -> bool {
-        self.words().iter().any(|word| word == flag || word.starts_with(&format!("{flag}=")))
+        self.argv().iter().any(|argument| argument == flag || argument.starts_with(&format!("{flag}=")))
     }
 
     /// The release in the image's tag.
@@ -63,18 +63,18 @@ impl PodSeen {
         image.rsplit(':').next().unwrap_or_default().to_owned()
     }
 
-    /// The claim behind a volume of its.
+    /// The PVC behind a volume.
     pub fn claim(&self, volume: &str) -> Option<Key> {
         let volume = self.spec["volumes"].as_array()?.iter().find(|of| of["name"] == volume)?;
         Some(self.key.sibling(volume["persistentVolumeClaim"]["claimName"].as_str()?))
     }
 
-    /// Whether it asks for nodes with that label.
+    /// Whether it selects nodes with that label.
     pub fn needs(&self, node: &str) -> bool {
         self.spec["nodeSelector"]["disk"] == node
     }
 
-    /// All claims that it mounts.
+    /// All PVCs that it mounts.
     pub fn claims(&self) -> Vec<Key> {
         let volumes = self.spec["volumes"].as_array().into_iter().flatten();
         let names = volumes.filter_map(|volume| volume["persistentVolumeClaim"]["claimName"].as_str());
@@ -113,19 +113,19 @@ impl PodSeen {
     }
 }
 
-/// What a kubelet tells of a container.
+/// What a kubelet reports of a container.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Told {
+pub struct ContainerState {
     pub running: bool,
-    /// How it ended last.
+    /// How it last ended.
     pub ended: Option<(i32, String)>,
     /// Why it does not start: reason and message.
     pub waiting: Option<(String, String)>,
     pub restarts: i32,
 }
 
-impl Told {
-    /// As a status has it.
+impl ContainerState {
+    /// The container status.
     pub fn status(&self, name: &str, image: &Value, ready: bool) -> Value {
         let ended = self.ended.as_ref().map(|(code, message)| {
             json!({ "terminated": { "exitCode": code, "reason": if *code == 0 { "Completed" } else { "Error" }, "message": message } })

@@ -1,4 +1,4 @@
-//! What live systems answer to the manager's queries: the API server, and PostgreSQL.
+//! The answers of the API server and of PostgreSQL to the manager's queries.
 
 use std::cell::RefCell;
 use std::time::Duration;
@@ -7,138 +7,139 @@ use agent_protocol::PgUpgradeResult;
 use api::ReconcileReason;
 use jiff::{SignedDuration, Timestamp};
 use runtime::Error;
-use runtime::plan::{Create, DryRun, Key, Kind};
-use runtime::testing::World;
-use sample_db::database::{Asked, is_young};
-use sample_db::operand::database_state::shuts_out;
-use sample_db::{Access, ApiQueries, SECRET, SampleDB, ServerQueries};
+use runtime::plan::{Create, DryRun, Key, ResourceKind};
+use runtime::testing::FakeCluster;
+use sample_db::database::{ServerProbe, is_step_recent};
+use sample_db::operand::database_state::blocks_clients;
+use sample_db::{ApiQueries, SECRET, SampleDB, ServerAccess, ServerQueries};
 use serde_json::{Value, json};
 
-use crate::site::Site;
+use crate::infrastructure::Infrastructure;
 
-/// For how long what a server said is taken for true; less while an upgrade opens and closes the door.
-const SAID: SignedDuration = SignedDuration::from_secs(20);
-const UPGRADING: SignedDuration = SignedDuration::from_secs(2);
+/// How long an answer of a server is used; less while an upgrade blocks and allows clients.
+const ANSWER_TTL: SignedDuration = SignedDuration::from_secs(20);
+const UPGRADE_ANSWER_TTL: SignedDuration = SignedDuration::from_secs(2);
 
-/// The world at one moment.
-pub struct Live<'a> {
-    world: &'a World,
-    site: RefCell<&'a mut Site>,
+/// The simulation at one moment.
+pub struct LiveQueries<'a> {
+    cluster: &'a FakeCluster,
+    infra: RefCell<&'a mut Infrastructure>,
 }
 
-impl<'a> Live<'a> {
-    pub fn of(world: &'a World, site: &'a mut Site) -> Self {
-        Self { world, site: RefCell::new(site) }
+impl<'a> LiveQueries<'a> {
+    pub fn of(cluster: &'a FakeCluster, infra: &'a mut Infrastructure) -> Self {
+        Self { cluster, infra: RefCell::new(infra) }
     }
 
     pub fn now(&self) -> Timestamp {
-        self.site.borrow().now
+        self.infra.borrow().now
     }
 
-    fn blind(&self) -> Result<(), Error> {
-        if self.site.borrow().faults.blind {
+    fn fail_if_reads_fail(&self) -> Result<(), Error> {
+        if self.infra.borrow().faults.reads_fail {
             return Err(Error::transient(ReconcileReason::APIServerError, "the API server is not available"));
         }
         Ok(())
     }
 }
 
-impl ApiQueries for Live<'_> {
-    async fn get(&self, kind: Kind, key: &Key) -> Result<Option<Value>, Error> {
-        self.blind()?;
-        let site = self.site.borrow();
+impl ApiQueries for LiveQueries<'_> {
+    async fn get(&self, kind: ResourceKind, key: &Key) -> Result<Option<Value>, Error> {
+        self.fail_if_reads_fail()?;
+        let infra = self.infra.borrow();
         if kind == SECRET {
-            return Ok(site.secrets.get(&*key.name).map(|secret| secret.object(key)));
+            return Ok(infra.secrets.get(&*key.name).map(|secret| secret.object(key)));
         }
         if *key.name == *"sql" {
-            return Ok(Some(json!({ "metadata": { "name": "sql" }, "data": { "init.sql": site.sql.0 } })));
+            return Ok(Some(json!({ "metadata": { "name": "sql" }, "data": { "init.sql": infra.sql.0 } })));
         }
-        Ok(self.world.get(kind, key).cloned())
+        Ok(self.cluster.get(kind, key).cloned())
     }
 
     async fn dry_run(&self, pod: &Create) -> DryRun {
-        match self.blind() {
+        match self.fail_if_reads_fail() {
             Err(error) => DryRun::Unknown(error.to_string()),
-            Ok(()) if self.site.borrow().rejects(&pod.body) => DryRun::Rejected("the policy says no".to_owned()),
+            Ok(()) if self.infra.borrow().rejects(&pod.body) => DryRun::Rejected("the policy says no".to_owned()),
             Ok(()) => DryRun::Accepted,
         }
     }
 
     async fn assigns_uids(&self, _: &str) -> Result<bool, Error> {
-        let read = self.blind();
-        let mut site = self.site.borrow_mut();
-        if !site.held.namespace {
+        let read = self.fail_if_reads_fail();
+        let mut infra = self.infra.borrow_mut();
+        if !infra.manager_memory.namespace {
             read?;
         }
-        site.held.namespace = true;
-        Ok(site.assigns_uids)
+        infra.manager_memory.namespace = true;
+        Ok(infra.assigns_uids)
     }
 
-    async fn is_terminating(&self, _: &str, _: Kind) -> bool {
-        self.blind().is_ok() && self.site.borrow().going
+    async fn is_terminating(&self, _: &str, _: ResourceKind) -> bool {
+        self.fail_if_reads_fail().is_ok() && self.infra.borrow().namespace_terminating
     }
 }
 
-impl ServerQueries for Live<'_> {
-    async fn ask(&self, db: &SampleDB, access: &Access) -> Asked {
-        let mut site = self.site.borrow_mut();
-        let (key, now) = (db.meta.key.name.to_string(), site.now);
-        let app = access.app.as_ref().map(|app| app.text().to_owned());
-        let (system, step) = (access.system.text(), db.status.upgrade.step);
-        let of = format!("{} {app:?} {system:?} {:?} {step:?}", access.pod, db.spec.engine.parameters);
-        let lasts = if shuts_out(db) && is_young(db, now) { UPGRADING } else { SAID };
-        if let Some((held, at, said)) = site.held.said.get(&key)
-            && *held == of
-            && now.duration_since(*at) < lasts
+impl ServerQueries for LiveQueries<'_> {
+    async fn query(&self, db: &SampleDB, access: &ServerAccess) -> ServerProbe {
+        let mut infra = self.infra.borrow_mut();
+        let (key, now) = (db.meta.key.name.to_string(), infra.now);
+        let app = access.app_password.as_ref().map(|app| app.text().to_owned());
+        let (system, step) = (access.superuser_password.text(), db.status.upgrade.step);
+        let inputs_now = format!("{} {app:?} {system:?} {:?} {step:?}", access.pod, db.spec.engine.parameters);
+        let ttl = if blocks_clients(db) && is_step_recent(db, now) { UPGRADE_ANSWER_TTL } else { ANSWER_TTL };
+        if let Some((inputs, at, probe)) = infra.manager_memory.answers.get(&key)
+            && *inputs == inputs_now
+            && now.duration_since(*at) < ttl
         {
-            return said.clone();
+            return probe.clone();
         }
-        let said = site.answer(self.world, db, &access.pod, system, app);
-        if site.serves(&access.pod) {
-            site.held.silent.remove(&key);
+        let probe = infra.answer(self.cluster, db, &access.pod, system, app);
+        if infra.serves(&access.pod) {
+            infra.manager_memory.silent.remove(&key);
         } else {
-            site.held.silent.entry(key.clone()).or_insert(now);
+            infra.manager_memory.silent.entry(key.clone()).or_insert(now);
         }
-        if matches!(said, Asked::Answered(_)) {
-            site.held.said.insert(key, (of, now, said.clone()));
+        if matches!(probe, ServerProbe::Answered(_)) {
+            infra.manager_memory.answers.insert(key, (inputs_now, now, probe.clone()));
         }
-        said
+        probe
     }
 
-    async fn knock(&self, db: &SampleDB, access: &Access) {
-        let mut site = self.site.borrow_mut();
-        let (key, now) = (db.meta.key.name.to_string(), site.now);
-        if site.serves(&access.pod) {
-            site.held.silent.remove(&key);
+    async fn ping(&self, db: &SampleDB, access: &ServerAccess) {
+        let mut infra = self.infra.borrow_mut();
+        let (key, now) = (db.meta.key.name.to_string(), infra.now);
+        if infra.serves(&access.pod) {
+            infra.manager_memory.silent.remove(&key);
         } else {
-            site.held.silent.entry(key).or_insert(now);
+            infra.manager_memory.silent.entry(key).or_insert(now);
         }
     }
 
     fn silent_for(&self, db: &Key) -> Option<Duration> {
-        let site = self.site.borrow();
-        let since = site.held.silent.get(&*db.name)?;
-        Some(site.now.duration_since(*since).unsigned_abs())
+        let infra = self.infra.borrow();
+        let since = infra.manager_memory.silent.get(&*db.name)?;
+        Some(infra.now.duration_since(*since).unsigned_abs())
     }
 
-    fn is_away(&self, db: &Key) {
-        self.site.borrow_mut().held.silent.remove(&*db.name);
+    fn forget_silence(&self, db: &Key) {
+        self.infra.borrow_mut().manager_memory.silent.remove(&*db.name);
     }
 
-    async fn copied(&self, db: &Key, access: &Access, every: Duration) -> Option<PgUpgradeResult> {
-        let mut site = self.site.borrow_mut();
-        let (key, now) = (db.name.to_string(), site.now);
-        if site.held.noted.get(&key).is_some_and(|at| now.duration_since(*at).unsigned_abs() < every) {
+    async fn copy_result(&self, db: &Key, access: &ServerAccess, every: Duration) -> Option<PgUpgradeResult> {
+        let mut infra = self.infra.borrow_mut();
+        let (key, now) = (db.name.to_string(), infra.now);
+        if infra.manager_memory.copy_read_at.get(&key).is_some_and(|at| now.duration_since(*at).unsigned_abs() < every)
+        {
             return None;
         }
-        site.held.noted.insert(key, now);
-        site.copied(&access.pod)
+        infra.manager_memory.copy_read_at.insert(key, now);
+        infra.copy_result(&access.pod)
     }
 
     fn forget(&self, db: &Key) {
-        let held = &mut self.site.borrow_mut().held;
-        held.said.remove(&*db.name);
-        held.silent.remove(&*db.name);
-        held.noted.remove(&*db.name);
+        let memory = &mut self.infra.borrow_mut().manager_memory;
+        memory.answers.remove(&*db.name);
+        memory.silent.remove(&*db.name);
+        memory.copy_read_at.remove(&*db.name);
     }
 }

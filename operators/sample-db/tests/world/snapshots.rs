@@ -1,165 +1,165 @@
-//! What is known of snapshots goes: their volume, or their status.
+//! Snapshots lose their volume or their status.
 
 use runtime::cache::Projection as _;
-use runtime::projections::{Claim, Job};
-use runtime::testing::branching::Pass;
+use runtime::projections::{Job, Pvc};
+use runtime::testing::fault_injection::ReconcileFaults;
 use sample_db::Snapshot;
 use serde_json::{Value, json};
 
-use crate::bench::Bench;
-use crate::boundaries::quiet;
 use crate::collector::Propagation::{Background, Foreground};
+use crate::crash_points::without_initial_backup;
 use crate::faults::{Edit, Step};
-use crate::guard::is_proved;
+use crate::infrastructure::claim_uid;
+use crate::invariants::is_verified;
+use crate::scenarios::{default_spec, settle, settled};
 use crate::settle::{condition, is};
-use crate::site::claim_uid;
-use crate::stories::{settle, settled, usual};
+use crate::simulation::Simulation;
 
-/// A database with a snapshot that is proved.
-fn backed_up() -> Bench {
-    let mut bench = settled(&quiet(usual()));
-    bench.take(&Step::Backup { physical: false });
-    settle(&mut bench);
-    assert!(is_proved(snapshot(&bench)), "{}", bench.story());
-    bench
+/// A database with a verified snapshot.
+fn backed_up() -> Simulation {
+    let mut sim = settled(&without_initial_backup(default_spec()));
+    sim.take(&Step::CreateSnapshot { physical: false });
+    settle(&mut sim);
+    assert!(is_verified(snapshot(&sim)), "{}", sim.report());
+    sim
 }
 
-/// The snapshot that was made first.
-fn snapshot(bench: &Bench) -> &Value {
-    bench.world.all(Snapshot::KIND).next().expect("there is one").1
+/// The first snapshot.
+fn snapshot(sim: &Simulation) -> &Value {
+    sim.cluster.all(Snapshot::KIND).next().expect("there is one").1
 }
 
-fn database(bench: &Bench) -> &Value {
-    bench.object().expect("it is there")
+fn database(sim: &Simulation) -> &Value {
+    sim.object().expect("it is there")
 }
 
 #[test]
-fn snapshots_whose_volume_was_deleted_are_good_for_nothing() {
-    let mut bench = backed_up();
-    assert!(is(database(&bench), "BackupHealthy"), "{}", bench.story());
-    bench.take(&Step::DropSnapshots);
-    bench.world.deliver_all();
-    bench.pass(Pass::default());
-    assert_eq!(condition(database(&bench), "BackupHealthy")["reason"], "SnapshotClaimTerminating", "{}", bench.story());
-    settle(&mut bench);
-    let lost = snapshot(&bench);
+fn snapshots_whose_volume_was_deleted_are_failed() {
+    let mut sim = backed_up();
+    assert!(is(database(&sim), "BackupHealthy"), "{}", sim.report());
+    sim.take(&Step::DeleteSnapshotPvc);
+    sim.cluster.deliver_all_events();
+    sim.reconcile_all(ReconcileFaults::default());
+    assert_eq!(condition(database(&sim), "BackupHealthy")["reason"], "SnapshotClaimTerminating", "{}", sim.report());
+    settle(&mut sim);
+    let lost = snapshot(&sim);
     assert_eq!(
         (&lost["status"]["phase"], &condition(lost, "Stalled")["reason"]),
         (&json!("Failed"), &json!("FilesMissing"))
     );
     for of in ["BackupHealthy", "BackupVerified"] {
-        assert_eq!(condition(database(&bench), of)["status"], "False", "{}", bench.story());
+        assert_eq!(condition(database(&sim), of)["status"], "False", "{}", sim.report());
     }
-    // The next one is good again.
-    bench.take(&Step::Backup { physical: false });
-    settle(&mut bench);
-    assert!(is(database(&bench), "BackupHealthy"), "{}", bench.story());
+    // The next one is usable again.
+    sim.take(&Step::CreateSnapshot { physical: false });
+    settle(&mut sim);
+    assert!(is(database(&sim), "BackupHealthy"), "{}", sim.report());
 }
 
-/// A Job without an owner that was to remove its files would wait for their volume.
+/// A Job without an owner that is to remove its files would wait for their volume.
 #[test]
-fn a_snapshot_whose_volume_goes_while_its_files_are_being_removed_leaves_no_job() {
-    let mut bench = backed_up();
-    bench.take(&Step::DropSnapshot(0));
+fn a_snapshot_whose_volume_is_deleted_while_its_files_are_being_removed_leaves_no_job() {
+    let mut sim = backed_up();
+    sim.take(&Step::DeleteSnapshot(0));
     for _ in 0..20 {
-        if bench.world.all(Job::KIND).any(|(key, _)| key.name.ends_with("-prune")) {
+        if sim.cluster.all(Job::KIND).any(|(key, _)| key.name.ends_with("-prune")) {
             break;
         }
-        bench.world.deliver_all();
-        bench.pass(Pass::default());
+        sim.cluster.deliver_all_events();
+        sim.reconcile_all(ReconcileFaults::default());
     }
-    assert!(bench.world.all(Job::KIND).count() > 0, "{}", bench.story());
-    bench.take(&Step::Delete(Background));
-    bench.take(&Step::DropSnapshots);
-    settle(&mut bench);
+    assert!(sim.cluster.all(Job::KIND).count() > 0, "{}", sim.report());
+    sim.take(&Step::Delete(Background));
+    sim.take(&Step::DeleteSnapshotPvc);
+    settle(&mut sim);
 }
 
-/// A backup tool brings a claim back with what was on it, and under another uid.
+/// A backup tool restores a PVC with its contents, under another UID.
 #[test]
-fn snapshots_whose_volume_was_restored_are_verified_and_good_again() {
-    let mut bench = backed_up();
-    let key = bench.key.sibling("shop-snapshots");
-    let (old, claim) = (claim_uid(&bench.world, &key), bench.world.get(Claim::KIND, &key).cloned());
-    bench.world.remove(Claim::KIND, &key);
-    bench.world.create(Claim::KIND, &key, claim.expect("it is there"));
-    let files = bench.site.disks.volume(&old.expect("it has one")).clone();
-    let new = claim_uid(&bench.world, &key).expect("it has one");
-    *bench.site.disks.volume(&new) = files;
-    bench.round();
-    assert_eq!(snapshot(&bench)["status"]["verification"]["phase"], "Running", "{}", bench.story());
-    settle(&mut bench);
-    assert!(is_proved(snapshot(&bench)), "{}", bench.story());
-    assert_eq!(snapshot(&bench)["status"]["location"]["claimUID"], new, "{}", bench.story());
+fn snapshots_whose_volume_was_restored_are_verified_and_usable_again() {
+    let mut sim = backed_up();
+    let key = sim.key.sibling("shop-snapshots");
+    let (old, claim) = (claim_uid(&sim.cluster, &key), sim.cluster.get(Pvc::KIND, &key).cloned());
+    sim.cluster.remove(Pvc::KIND, &key);
+    sim.cluster.create(Pvc::KIND, &key, claim.expect("it is there"));
+    let files = sim.infra.disks.volume(&old.expect("it has one")).clone();
+    let new = claim_uid(&sim.cluster, &key).expect("it has one");
+    *sim.infra.disks.volume(&new) = files;
+    sim.round();
+    assert_eq!(snapshot(&sim)["status"]["verification"]["phase"], "Running", "{}", sim.report());
+    settle(&mut sim);
+    assert!(is_verified(snapshot(&sim)), "{}", sim.report());
+    assert_eq!(snapshot(&sim)["status"]["location"]["claimUID"], new, "{}", sim.report());
 }
 
-/// Only a pod that has read them tells that the files are on the volume. A person has it tried again.
+/// Only a pod that has read them shows that the files are on the volume. The administrator requests another verification.
 #[test]
 fn a_snapshot_whose_volume_was_replaced_is_not_ready_before_its_files_were_seen() {
     for restored in [false, true] {
-        let mut bench = backed_up();
-        bench.take(&Step::Fail { verb: 2, stage: 1 });
-        let key = bench.key.sibling("shop-snapshots");
-        let old = claim_uid(&bench.world, &key).expect("it is there");
-        let files = bench.site.disks.volume(&old).clone();
-        bench.take(&Step::DropSnapshots);
-        while claim_uid(&bench.world, &key).is_none_or(|uid| uid == old) {
-            bench.round();
+        let mut sim = backed_up();
+        sim.take(&Step::Fail { command: 2, stage: 1 });
+        let key = sim.key.sibling("shop-snapshots");
+        let old = claim_uid(&sim.cluster, &key).expect("it is there");
+        let files = sim.infra.disks.volume(&old).clone();
+        sim.take(&Step::DeleteSnapshotPvc);
+        while claim_uid(&sim.cluster, &key).is_none_or(|uid| uid == old) {
+            sim.round();
         }
         if restored {
-            let new = claim_uid(&bench.world, &key).expect("it is there");
-            *bench.site.disks.volume(&new) = files;
+            let new = claim_uid(&sim.cluster, &key).expect("it is there");
+            *sim.infra.disks.volume(&new) = files;
         }
-        bench.take(&Step::Calm(40));
-        let (status, error) = (&snapshot(&bench)["status"], snapshot(&bench)["status"]["error"].to_string());
-        assert_eq!(status["verification"]["phase"], "Failed", "{}", bench.story());
-        assert_eq!(status["phase"], "Failed", "{}", bench.story());
+        sim.take(&Step::Rounds(40));
+        let (status, error) = (&snapshot(&sim)["status"], snapshot(&sim)["status"]["error"].to_string());
+        assert_eq!(status["verification"]["phase"], "Failed", "{}", sim.report());
+        assert_eq!(status["phase"], "Failed", "{}", sim.report());
         assert!(
             error.contains("could not be carried out") && error.contains(api::sample_db_snapshot::VERIFY),
             "{error}"
         );
-        let again = bench.world.all(Snapshot::KIND).next().expect("there is one").0.clone();
-        bench.world.edit(Snapshot::KIND, &again, |of| {
+        let again = sim.cluster.all(Snapshot::KIND).next().expect("there is one").0.clone();
+        sim.cluster.edit(Snapshot::KIND, &again, |of| {
             of["metadata"]["annotations"][api::sample_db_snapshot::VERIFY] = json!("again");
         });
-        settle(&mut bench);
-        assert_eq!(is_proved(snapshot(&bench)), restored, "{}", bench.story());
+        settle(&mut sim);
+        assert_eq!(is_verified(snapshot(&sim)), restored, "{}", sim.report());
     }
 }
 
-/// The claim of the snapshots is deleted at each moment of a deletion, so that it may be another one between two looks.
+/// The PVC of the snapshots is recreated at each moment of a deletion, possibly between two reconciles.
 #[test]
-fn no_data_go_while_the_final_snapshot_is_on_a_volume_that_is_gone() {
+fn no_data_is_deleted_while_the_volume_of_the_final_snapshot_is_missing() {
     for rounds in 0..12 {
-        let mut bench = backed_up();
-        bench.take(&Step::Delete(Background));
-        bench.take(&Step::Calm(rounds));
-        let key = bench.key.sibling("shop-snapshots");
-        if let Some(claim) = bench.world.get(Claim::KIND, &key).cloned() {
-            bench.world.remove(Claim::KIND, &key);
-            bench.world.create(Claim::KIND, &key, claim);
+        let mut sim = backed_up();
+        sim.take(&Step::Delete(Background));
+        sim.take(&Step::Rounds(rounds));
+        let key = sim.key.sibling("shop-snapshots");
+        if let Some(claim) = sim.cluster.get(Pvc::KIND, &key).cloned() {
+            sim.cluster.remove(Pvc::KIND, &key);
+            sim.cluster.create(Pvc::KIND, &key, claim);
         }
-        settle(&mut bench);
-        assert!(bench.object().is_none(), "after {rounds}: {}", bench.story());
+        settle(&mut sim);
+        assert!(sim.object().is_none(), "after {rounds}: {}", sim.report());
     }
 }
 
-/// What no snapshot contains is listed while the data are still there, and a person accepts that.
+/// What no snapshot contains is listed while the data still exists, and the administrator accepts that.
 #[test]
-fn a_deletion_waits_until_a_person_accepts_what_the_final_snapshot_lacks() {
+fn a_deletion_waits_until_an_administrator_accepts_what_the_final_snapshot_lacks() {
     for way in [Background, Foreground] {
-        let mut bench = settled(&quiet(usual()));
-        bench.take(&Step::Slot(true));
-        bench.take(&Step::Delete(way));
-        bench.take(&Step::Calm(60));
-        let blocked = condition(database(&bench), "DeletionBlocked");
-        assert_eq!(blocked["reason"], "FinalSnapshotIncomplete", "{}", bench.story());
-        assert!(bench.world.get(Claim::KIND, &bench.key.sibling("data-shop-0")).is_some(), "{}", bench.story());
-        settle(&mut bench);
-        assert!(bench.object().is_none(), "{}", bench.story());
+        let mut sim = settled(&without_initial_backup(default_spec()));
+        sim.take(&Step::Slot(true));
+        sim.take(&Step::Delete(way));
+        sim.take(&Step::Rounds(60));
+        let blocked = condition(database(&sim), "DeletionBlocked");
+        assert_eq!(blocked["reason"], "FinalSnapshotIncomplete", "{}", sim.report());
+        assert!(sim.cluster.get(Pvc::KIND, &sim.key.sibling("data-shop-0")).is_some(), "{}", sim.report());
+        settle(&mut sim);
+        assert!(sim.object().is_none(), "{}", sim.report());
     }
 }
 
-/// What is known of a snapshot but for the verification, which is done again, and when.
+/// The status of a snapshot without the verification, which is repeated.
 fn known(snapshot: &Value) -> Value {
     let mut status = snapshot["status"].clone();
     for field in ["verification", "conditions"] {
@@ -169,94 +169,94 @@ fn known(snapshot: &Value) -> Value {
 }
 
 #[test]
-fn snapshots_that_have_lost_their_status_are_good_again() {
-    let mut bench = backed_up();
-    let before = known(snapshot(&bench));
-    bench.take(&Step::LoseSnapshots);
-    settle(&mut bench);
-    assert_eq!(known(snapshot(&bench)), before, "{}", bench.story());
-    assert!(is_proved(snapshot(&bench)), "{}", bench.story());
+fn snapshots_that_have_lost_their_status_are_usable_again() {
+    let mut sim = backed_up();
+    let before = known(snapshot(&sim));
+    sim.take(&Step::LoseSnapshotStatus);
+    settle(&mut sim);
+    assert_eq!(known(snapshot(&sim)), before, "{}", sim.report());
+    assert!(is_verified(snapshot(&sim)), "{}", sim.report());
 }
 
-/// The database is gone, and its snapshot has lost its status, and has come back under another uid.
+/// The database was deleted, and its snapshot has lost its status, or was recreated under another UID.
 #[test]
-fn a_database_that_is_gone_is_restored_of_a_snapshot_that_was_restored_without_status() {
+fn a_deleted_database_is_restored_from_a_snapshot_that_was_restored_without_status() {
     for new in [false, true] {
-        let mut bench = settled(&quiet(usual()));
-        bench.take(&Step::Delete(Background));
-        settle(&mut bench);
-        let before = known(snapshot(&bench));
+        let mut sim = settled(&without_initial_backup(default_spec()));
+        sim.take(&Step::Delete(Background));
+        settle(&mut sim);
+        let before = known(snapshot(&sim));
         if new {
             let (key, mut last) =
-                bench.world.all(Snapshot::KIND).next().map(|(key, of)| (key.clone(), of.clone())).expect("one");
+                sim.cluster.all(Snapshot::KIND).next().map(|(key, of)| (key.clone(), of.clone())).expect("one");
             for field in ["finalizers", "deletionTimestamp"] {
                 last["metadata"].as_object_mut().expect("it has some").remove(field);
             }
-            bench.world.remove(Snapshot::KIND, &key);
-            bench.world.create(Snapshot::KIND, &key, last);
+            sim.cluster.remove(Snapshot::KIND, &key);
+            sim.cluster.create(Snapshot::KIND, &key, last);
         }
-        bench.take(&Step::LoseSnapshots);
-        settle(&mut bench);
-        assert_eq!(known(snapshot(&bench)), before, "{}", bench.story());
-        assert!(is_proved(snapshot(&bench)), "{}", bench.story());
-        bench.take(&Step::Restore { version: "17" });
-        settle(&mut bench);
-        let copy = bench.world.get(sample_db::SampleDB::KIND, &bench.key.sibling("copy")).expect("it is there");
-        assert!(is(copy, "Ready"), "{}", bench.story());
+        sim.take(&Step::LoseSnapshotStatus);
+        settle(&mut sim);
+        assert_eq!(known(snapshot(&sim)), before, "{}", sim.report());
+        assert!(is_verified(snapshot(&sim)), "{}", sim.report());
+        sim.take(&Step::Restore { version: "17" });
+        settle(&mut sim);
+        let copy = sim.cluster.get(sample_db::SampleDB::KIND, &sim.key.sibling("copy")).expect("it is there");
+        assert!(is(copy, "Ready"), "{}", sim.report());
     }
 }
 
-/// Status goes at each moment while a snapshot is taken.
+/// Status is lost at each moment while a snapshot is taken.
 #[test]
 fn a_snapshot_whose_status_is_lost_while_it_is_taken_is_taken_all_the_same() {
-    let mut begun = settled(&quiet(usual()));
-    begun.take(&Step::Backup { physical: false });
+    let mut start = settled(&without_initial_backup(default_spec()));
+    start.take(&Step::CreateSnapshot { physical: false });
     for moment in 0..20 {
-        let mut bench = begun.fork();
-        bench.take(&Step::LoseSnapshots);
-        settle(&mut bench);
-        assert!(is_proved(snapshot(&bench)), "after {moment}: {}", bench.story());
-        begun.round();
+        let mut sim = start.fork();
+        sim.take(&Step::LoseSnapshotStatus);
+        settle(&mut sim);
+        assert!(is_verified(snapshot(&sim)), "after {moment}: {}", sim.report());
+        start.round();
     }
 }
 
-/// Nobody makes the claim again once the database is gone, so no pod of a verification would ever start.
+/// The PVC is not recreated once the database is deleted, so no pod of a verification would start.
 #[test]
-fn a_verification_ends_if_the_volume_goes_with_the_database() {
-    let mut begun = settled(&quiet(usual()));
-    begun.take(&Step::Edit(Edit::Skip));
-    begun.take(&Step::Backup { physical: false });
+fn a_verification_ends_if_the_volume_is_deleted_with_the_database() {
+    let mut start = settled(&without_initial_backup(default_spec()));
+    start.take(&Step::Edit(Edit::Skip));
+    start.take(&Step::CreateSnapshot { physical: false });
     for moment in 0..10 {
         for rounds in [0, 1, 3] {
-            let mut bench = begun.fork();
-            for step in [Step::Delete(Background), Step::Calm(rounds), Step::DropSnapshots] {
-                bench.take(&step);
+            let mut sim = start.fork();
+            for step in [Step::Delete(Background), Step::Rounds(rounds), Step::DeleteSnapshotPvc] {
+                sim.take(&step);
             }
-            settle(&mut bench);
-            let snapshot = snapshot(&bench);
+            settle(&mut sim);
+            let snapshot = snapshot(&sim);
             let missing = condition(snapshot, "Stalled")["reason"] == "VolumeMissing";
             let taken = !snapshot["status"]["completedAt"].is_null();
-            assert!(missing || !taken, "after {moment}, {rounds} rounds between: {}", bench.story());
+            assert!(missing || !taken, "after {moment}, {rounds} rounds between: {}", sim.report());
         }
-        begun.round();
+        start.round();
     }
 }
 
-/// A deletion waits for what is being taken, and nobody makes the claim of that again meanwhile. It may be gone before the
-/// operator sees that it is going.
+/// A deletion waits for a backup that is being taken, and the PVC is not recreated meanwhile. It may be deleted before the
+/// operator observes that it is terminating.
 #[test]
-fn a_deletion_does_not_wait_for_a_backup_whose_volume_is_gone() {
-    let mut begun = settled(&quiet(usual()));
-    begun.take(&Step::Backup { physical: false });
+fn a_deletion_does_not_wait_for_a_backup_whose_volume_is_deleted() {
+    let mut start = settled(&without_initial_backup(default_spec()));
+    start.take(&Step::CreateSnapshot { physical: false });
     for moment in 0..8 {
         for rounds in [0, 1] {
-            let mut bench = begun.fork();
-            bench.take(&Step::Delete(Background));
-            bench.world.remove(Claim::KIND, &bench.key.sibling("shop-snapshots"));
-            bench.take(&Step::Calm(rounds));
-            settle(&mut bench);
-            assert!(bench.object().is_none(), "after {moment}, {rounds} rounds between: {}", bench.story());
+            let mut sim = start.fork();
+            sim.take(&Step::Delete(Background));
+            sim.cluster.remove(Pvc::KIND, &sim.key.sibling("shop-snapshots"));
+            sim.take(&Step::Rounds(rounds));
+            settle(&mut sim);
+            assert!(sim.object().is_none(), "after {moment}, {rounds} rounds between: {}", sim.report());
         }
-        begun.round();
+        start.round();
     }
 }

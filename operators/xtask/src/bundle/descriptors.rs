@@ -1,14 +1,14 @@
-//! A descriptor for every property of a kind, from the schema's own words: consoles make forms and pages of them.
+//! A descriptor for every property of a kind, from the schema's descriptions: consoles build forms and pages from them.
 
 use serde_json::{Value, json};
 
 use super::hints;
 use super::properties::properties;
 
-/// The parts of an object that descriptors speak of, with the CSV's name for each.
+/// The parts of an object that have descriptors, with the CSV's name for each.
 pub(crate) const PARTS: [(&str, &str); 2] = [("spec", "specDescriptors"), ("status", "statusDescriptors")];
 
-/// The descriptors of a part of an object's schema; of one that it does not have, none.
+/// The descriptors of a part of an object's schema; none if it lacks that part.
 pub(crate) fn descriptors(schema: &Value, part: &str) -> Vec<Value> {
     let Some(part_schema) = schema.pointer(&format!("/properties/{part}")) else { return Vec::new() };
     let described = properties(part_schema).into_iter().filter_map(|property| {
@@ -27,7 +27,8 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// What people call it: the words of its last name. `storageClassName` is Storage Class Name, `DNSTimeout` DNS Timeout.
+/// The display name of a property: the words of its last name. `storageClassName` is Storage Class Name, `DNSTimeout` DNS
+/// Timeout.
 fn display_name(path: &str) -> String {
     let letters: Vec<char> = path.rsplit('.').next().unwrap_or(path).chars().collect();
     let mut words = String::new();

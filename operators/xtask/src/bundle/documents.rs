@@ -1,4 +1,5 @@
-//! What kustomize makes, sorted by where it goes: into the CSV, beside it, or nowhere, because OLM makes it itself.
+//! The documents of kustomize, sorted by where they go: into the CSV, into files of their own, or nowhere, because OLM creates
+//! them.
 
 use std::path::Path;
 
@@ -13,8 +14,8 @@ pub(crate) struct Documents {
     pub deployment: Value,
     /// Custom resources, by API version and kind.
     pub examples: Vec<Value>,
-    /// What goes beside the CSV.
-    pub beside: Vec<Value>,
+    /// Documents with files of their own, next to the CSV.
+    pub others: Vec<Value>,
 }
 
 /// Text of a field, by its JSON pointer.
@@ -26,7 +27,7 @@ impl Documents {
     /// Sorts them.
     ///
     /// # Errors
-    /// What has no place in a bundle.
+    /// If a document must not be in a bundle.
     pub fn sort(all: Vec<Value>, package: &str) -> Result<Self, String> {
         let account = account(&all)?;
         let bound = bound(&all, &account);
@@ -37,12 +38,12 @@ impl Documents {
             match kind.as_str() {
                 _ if is_ours(text(&document, "/apiVersion")) => sorted.examples.push(document),
                 "Deployment" if sorted.deployment.is_null() => sorted.deployment = document,
-                // OLM makes the namespace and the account, and binds the account to the CSV's permissions.
+                // OLM creates the namespace and the account, and binds the account to the CSV's permissions.
                 "Namespace" | "ServiceAccount" | "RoleBinding" | "ClusterRoleBinding" => {}
                 "Role" | "ClusterRole" if bound.contains(&(kind.clone(), name.clone())) => {}
                 "ClusterRole" | "ConfigMap" | "Service" if name.starts_with(package) => {
                     without_namespace(&mut document);
-                    sorted.beside.push(document);
+                    sorted.others.push(document);
                 }
                 "ClusterRole" | "ConfigMap" | "Service" => {
                     return Err(format!(
@@ -62,9 +63,9 @@ impl Documents {
         text(&self.deployment, "/spec/template/spec/serviceAccountName")
     }
 
-    /// The files beside the CSV, named as operator-sdk names them.
+    /// The files next to the CSV, named as operator-sdk names them.
     pub fn files(&self) -> impl Iterator<Item = Generated> {
-        self.beside.iter().map(|value| {
+        self.others.iter().map(|value| {
             let (api, kind) = (text(value, "/apiVersion"), text(value, "/kind").to_lowercase());
             let name = format!("{}_{}_{kind}.yaml", text(value, "/metadata/name"), api.replace('/', "_"));
             (Path::new("manifests").join(name), document(value))
@@ -72,7 +73,7 @@ impl Documents {
     }
 }
 
-/// Whether an object is a custom resource of ours, by the groups of the CRDs.
+/// Whether an object is a custom resource of this project, by the groups of the CRDs.
 fn is_ours(api_version: &str) -> bool {
     let group = api_version.split_once('/').map(|(group, _)| group);
     group.is_some_and(|group| [api::GROUP, api::ETCD_GROUP].contains(&group))
@@ -94,7 +95,7 @@ fn bound(all: &[Value], account: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Takes the namespace away, which OLM decides.
+/// Removes the namespace, which OLM decides.
 fn without_namespace(document: &mut Value) {
     if let Some(metadata) = document.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.remove("namespace");

@@ -1,23 +1,23 @@
-//! What another commit's manifests say, for the bundle of the release before: what that commit's code would have said is
-//! generated into them.
+//! The inputs of a bundle from another commit's manifests, for the bundle of the previous release: they include what that commit
+//! generated.
 
 use std::path::Path;
 
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use serde_json::Value;
 
-use super::ingredients::{Ingredients, kustomized};
+use super::inputs::{BundleInputs, kustomized};
 
-/// Reads a folder `config`, with the folder `manifests` of a bundle in it.
+/// Reads a directory `config`, with the directory `manifests` of a bundle in it.
 ///
 /// # Errors
-/// What is missing or cannot be read.
-pub(super) fn parts(root: &Path, config: &Path) -> Result<Ingredients, String> {
+/// If a file is missing, or cannot be read.
+pub(super) fn parts(root: &Path, config: &Path) -> Result<BundleInputs, String> {
     let rules = |files: &[&str]| -> Result<Vec<PolicyRule>, String> {
         let each = files.iter().map(|file| rules(&config.join("rbac").join(file)));
         Ok(each.collect::<Result<Vec<_>, _>>()?.concat())
     };
-    Ok(Ingredients {
+    Ok(BundleInputs {
         documents: kustomized(root, &config.join("manifests"))?,
         crds: crds(&config.join("crd/bases"))?,
         namespaced: rules(&["manager_role.yaml", "leader_election_role.yaml"])?,
@@ -26,9 +26,9 @@ pub(super) fn parts(root: &Path, config: &Path) -> Result<Ingredients, String> {
 }
 
 fn read(path: &Path) -> Result<Value, String> {
-    let said = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-    let text = std::fs::read_to_string(path).map_err(|error| said(&error))?;
-    serde_yaml_ng::from_str(&text).map_err(|error| said(&error))
+    let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+    let text = std::fs::read_to_string(path).map_err(|error| failed(&error))?;
+    serde_yaml_ng::from_str(&text).map_err(|error| failed(&error))
 }
 
 /// The rules of a Role or ClusterRole.
@@ -38,12 +38,12 @@ fn rules(path: &Path) -> Result<Vec<PolicyRule>, String> {
     serde_json::from_value(rules).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// Every file of a folder, in the order of their names.
-fn crds(folder: &Path) -> Result<Vec<(String, Value)>, String> {
-    let said = |error: std::io::Error| format!("{}: {error}", folder.display());
+/// Every file of a directory, in the order of their names.
+fn crds(directory: &Path) -> Result<Vec<(String, Value)>, String> {
+    let failed = |error: std::io::Error| format!("{}: {error}", directory.display());
     let mut paths = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(said)? {
-        paths.push(entry.map_err(said)?.path());
+    for entry in std::fs::read_dir(directory).map_err(failed)? {
+        paths.push(entry.map_err(failed)?.path());
     }
     paths.sort();
     let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();

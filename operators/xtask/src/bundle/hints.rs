@@ -1,4 +1,4 @@
-//! How a console should show a property: x-descriptors, in OpenShift's words, which others read too.
+//! How a console should show a property: x-descriptors of OpenShift, which others read too.
 
 use serde_json::Value;
 
@@ -36,10 +36,10 @@ const ADVANCED: [&str; 9] = [
     "persistentVolumeClaimSpec",
 ];
 
-/// What a field that is refused so far says of itself.
+/// The text in the description of a field that is rejected so far.
 const NOT_SUPPORTED: &str = "Not supported yet";
 
-/// The x-descriptors of a property of `part`, the most telling first.
+/// The x-descriptors of a property of `part`, the most specific first.
 pub(crate) fn hints(part: &str, property: &Property<'_>) -> Vec<String> {
     let path = property.path.as_str();
     let mut hints = vec![if part == "status" { shown(property) } else { entered(property) }];
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_is_entered_by_what_it_is() {
+    fn a_field_is_entered_by_its_type_and_name() {
         let first = |path, schema: Value| of("spec", path, &schema).swap_remove(0);
         assert!(first("replicas", json!({"type": "integer"})).ends_with("ui:podCount"));
         assert!(first("port", json!({"type": "integer"})).ends_with("ui:number"));

@@ -7,13 +7,12 @@ use serde_json::{Value, json};
 
 use super::documents::text;
 
-/// The manager's image (its agent's too), the one of etcd that a cluster without a version gets, and those of the
-/// catalog of PostgreSQL, which the manager reads from the very ConfigMap that the bundle brings. MyApp's image is the
-/// user's own.
-pub(crate) fn related(manager: &str, beside: &[Value], earlier: bool) -> Result<Value, String> {
+/// The manager's image (which has the agent too), the one of etcd for a cluster without a version, and those of the catalog of
+/// PostgreSQL, which the manager reads from the ConfigMap in the bundle. The image of a MyApp is the user's own.
+pub(crate) fn related(manager: &str, others: &[Value], earlier: bool) -> Result<Value, String> {
     let etcd = format!("{DEFAULT_REPOSITORY}:v{DEFAULT_VERSION}");
     let mut images = vec![("manager".to_owned(), manager.to_owned()), (format!("etcd-{DEFAULT_VERSION}"), etcd)];
-    let catalog = beside.iter().find(|document| {
+    let catalog = others.iter().find(|document| {
         text(document, "/kind") == "ConfigMap" && text(document, "/metadata/name") == sample_db::CATALOG
     });
     let entries = catalog.and_then(|catalog| catalog.get("data")?.as_object());
@@ -35,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_managers_etcds_and_each_of_the_catalogs() {
+    fn images_of_manager_etcd_and_catalog_are_related() {
         let catalog = json!({"kind": "ConfigMap", "metadata": {"name": sample_db::CATALOG},
             "data": {"17.11": r#"{"image":"pg:17.12"}"#, "17.12": r#"{"image":"pg:17.12","default":true}"#}});
         let images = related("m:1", &[catalog], false).unwrap();

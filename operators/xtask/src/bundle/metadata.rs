@@ -1,16 +1,15 @@
-//! What stands beside the manifests: annotations, the image's recipe, which has the same as labels, and what scorecard
-//! is to run.
+//! The files next to the manifests: annotations, the image's Dockerfile, which has them as labels, and the tests of scorecard.
 
 use serde_json::{Map, Value, json};
 
 use super::project::Project;
 use crate::generated::{Generated, HEADER, document};
 
-/// Where the annotations are.
+/// The path of the annotations.
 pub(crate) const ANNOTATIONS_FILE: &str = "metadata/annotations.yaml";
-/// How the bundle's image is made.
+/// The Dockerfile of the bundle's image.
 pub(crate) const DOCKERFILE: &str = "bundle.Dockerfile";
-/// What scorecard runs.
+/// The tests of scorecard.
 pub(crate) const SCORECARD: &str = "tests/scorecard/config.yaml";
 
 /// The channels that releases go to, the default last.
@@ -29,7 +28,7 @@ const SCORECARD_TESTS: [(&str, &str); 6] = [
 
 /// The one source of annotations and labels.
 fn annotations(project: &Project) -> Vec<(String, String)> {
-    let ours = [
+    let own = [
         ("bundle.mediatype.v1", "registry+v1"),
         ("bundle.manifests.v1", "manifests/"),
         ("bundle.metadata.v1", "metadata/"),
@@ -39,7 +38,7 @@ fn annotations(project: &Project) -> Vec<(String, String)> {
         ("test.mediatype.v1", "scorecard+v1"),
         ("test.config.v1", "tests/scorecard/"),
     ];
-    let named = ours.map(|(key, value)| (format!("operators.operatorframework.io.{key}"), value.to_owned()));
+    let named = own.map(|(key, value)| (format!("operators.operatorframework.io.{key}"), value.to_owned()));
     named.into_iter().chain([("com.redhat.openshift.versions".to_owned(), OPENSHIFT.to_owned())]).collect()
 }
 
@@ -53,7 +52,7 @@ pub(crate) fn files(project: &Project) -> [Generated; 3] {
     ]
 }
 
-/// The recipe; its context is the bundle's folder.
+/// The Dockerfile; its context is the bundle's directory.
 fn dockerfile(annotations: &[(String, String)]) -> String {
     let labels: Vec<String> = annotations.iter().map(|(key, value)| format!("LABEL {key}={value}\n")).collect();
     format!(

@@ -1,4 +1,4 @@
-//! What a release calls itself, from `scripts/names.env`, which scripts read too.
+//! The names of a release, from `scripts/names.env`, which scripts read too.
 
 /// The constants of a release.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -7,15 +7,15 @@ pub(crate) struct Project {
     pub package: String,
     /// The manager's image, without its tag.
     pub image: String,
-    /// What the image is built for, by Go's names.
+    /// The architectures of the image, by Go's names.
     pub architectures: Vec<String>,
-    /// Where the project is found.
+    /// The URL of the project.
     pub url: String,
-    /// Who provides it.
+    /// The name of the provider.
     pub provider: String,
-    /// Who answers mail about it.
+    /// The name of the maintainer.
     pub maintainer: String,
-    /// Where that goes.
+    /// The address of the maintainer.
     pub email: String,
 }
 
@@ -23,7 +23,7 @@ impl Project {
     /// Reads lines such as `NAME=value` and `NAME="a value"`.
     ///
     /// # Errors
-    /// Which one is missing.
+    /// If a name is missing.
     pub fn parse(text: &str) -> Result<Self, String> {
         let value = |name: &str| {
             let mut lines = text.lines().filter_map(|line| line.split_once('='));
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_missing_is_named_and_quotes_are_the_shells() {
+    fn a_missing_name_is_reported_and_quotes_are_removed() {
         let text = "# names\nPACKAGE=p\nRELEASE_IMAGE=r.example.com/p\nRELEASE_ARCHITECTURES=\"amd64 arm64\"\n\
                     PROJECT_URL=https://p.example.com\nPROVIDER=p\nMAINTAINER_NAME=\"P and Q\"\n";
         assert!(Project::parse(text).unwrap_err().contains("MAINTAINER_EMAIL"));

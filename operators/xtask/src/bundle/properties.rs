@@ -4,20 +4,20 @@ use serde_json::Value;
 
 /// A property of a schema.
 pub(crate) struct Property<'a> {
-    /// Where it stands below its part: `storage.size`, `conditions[0].type`.
+    /// Its path below its part: `storage.size`, `conditions[0].type`.
     pub path: String,
     /// Its schema.
     pub schema: &'a Value,
 }
 
 impl Property<'_> {
-    /// What the schema says of it. Nothing is said of what Kubernetes documents itself, the inside of an affinity, say.
+    /// Its description in the schema. Fields that Kubernetes itself documents have none, such as those within an affinity.
     pub fn description(&self) -> Option<&str> {
         self.schema.get("description")?.as_str().filter(|text| !text.is_empty())
     }
 }
 
-/// The properties of a part, each before those within it. What has no description is not looked into.
+/// The properties of a part, each before those within it. Properties without a description are not expanded.
 pub(crate) fn properties(part: &Value) -> Vec<Property<'_>> {
     let mut found = Vec::new();
     collect(part, "", &mut found);
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_kubernetes_documents_is_listed_and_not_looked_into() {
+    fn what_kubernetes_documents_is_listed_and_not_expanded() {
         let schema = json!({"properties": {
             "affinity": {"description": "As in a Pod.", "type": "object",
                          "properties": {"nodeAffinity": {"type": "object", "properties": {"deep": {}}}}},

@@ -1,9 +1,9 @@
-//! The static checks of the pipeline that takes bundles for community-operators and OperatorHub, by their names there.
-//! Those of the upgrade graph are the catalog's.
+//! The static checks of the pipeline that accepts bundles for community-operators and OperatorHub, by their names there. The
+//! catalog checks the upgrade graph.
 
 use semver::Version;
 
-use super::contents::Contents;
+use super::contents::BundleContents;
 use super::fields::REQUIRED;
 use super::finding::Finding;
 use crate::bundle::text;
@@ -11,7 +11,7 @@ use crate::bundle::text;
 const PACKAGE: &str = "operators.operatorframework.io.bundle.package.v1";
 const OPENSHIFT: &str = "com.redhat.openshift.versions";
 
-pub(crate) fn findings(bundle: &Contents) -> Vec<Finding> {
+pub(crate) fn findings(bundle: &BundleContents) -> Vec<Finding> {
     let rules = [required_fields, operator_name, version, api_version_constraints, network_policy, replaces];
     rules.iter().flat_map(|rule| rule(bundle)).collect()
 }
@@ -20,7 +20,7 @@ fn error(rule: &str, message: impl Into<String>) -> Finding {
     Finding::error(&format!("community/{rule}"), message)
 }
 
-fn required_fields(bundle: &Contents) -> Vec<Finding> {
+fn required_fields(bundle: &BundleContents) -> Vec<Finding> {
     let wrong = REQUIRED.iter().filter_map(|(pointer, rule)| {
         let field = pointer.trim_start_matches('/').replace('/', ".");
         match bundle.csv.pointer(pointer) {
@@ -32,8 +32,8 @@ fn required_fields(bundle: &Contents) -> Vec<Finding> {
     wrong.map(|message| error("check_required_fields", message)).collect()
 }
 
-/// The package is called the same everywhere.
-fn operator_name(bundle: &Contents) -> Vec<Finding> {
+/// The package has the same name everywhere.
+fn operator_name(bundle: &BundleContents) -> Vec<Finding> {
     let package = bundle.annotations.get(PACKAGE).map(String::as_str).unwrap_or_default();
     let name = text(&bundle.csv, "/metadata/name");
     let named = name.split_once('.').map_or(name, |(package, _)| package);
@@ -42,8 +42,8 @@ fn operator_name(bundle: &Contents) -> Vec<Finding> {
     differs.then(|| error("check_operator_name", message)).into_iter().collect()
 }
 
-/// The name ends with the version, which the catalogue's folder is named after.
-fn version(bundle: &Contents) -> Vec<Finding> {
+/// The name ends with the version, after which the catalog's directory is named.
+fn version(bundle: &BundleContents) -> Vec<Finding> {
     let (name, version) = (text(&bundle.csv, "/metadata/name"), text(&bundle.csv, "/spec/version"));
     let mut found = Vec::new();
     if !name.ends_with(&format!(".v{version}")) {
@@ -55,13 +55,13 @@ fn version(bundle: &Contents) -> Vec<Finding> {
     found
 }
 
-/// Which Kubernetes a version of OpenShift 4 has: 4.1 has 1.13, 4.2 has 1.14, and from 4.3 on the minor is 13 more.
+/// The minor version of Kubernetes in a version of OpenShift 4: 4.1 has 1.13, 4.2 has 1.14, and from 4.3 on it is 13 more.
 fn kubernetes_of(openshift_minor: u64) -> u64 {
     if openshift_minor < 3 { openshift_minor + 12 } else { openshift_minor + 13 }
 }
 
 /// No OpenShift that the bundle is offered on is older than its minKubeVersion.
-fn api_version_constraints(bundle: &Contents) -> Vec<Finding> {
+fn api_version_constraints(bundle: &BundleContents) -> Vec<Finding> {
     let rule = "check_api_version_constraints";
     let Ok(least) = Version::parse(text(&bundle.csv, "/spec/minKubeVersion")) else { return Vec::new() };
     let Some(selector) = bundle.annotations.get(OPENSHIFT) else {
@@ -79,7 +79,7 @@ fn api_version_constraints(bundle: &Contents) -> Vec<Finding> {
     older.then(|| error(rule, message)).into_iter().collect()
 }
 
-fn network_policy(bundle: &Contents) -> Vec<Finding> {
+fn network_policy(bundle: &BundleContents) -> Vec<Finding> {
     let policies = bundle.of_kind("NetworkPolicy");
     policies
         .map(|policy| {
@@ -89,8 +89,8 @@ fn network_policy(bundle: &Contents) -> Vec<Finding> {
         .collect()
 }
 
-/// What a release replaces, the catalog says: the same bundle goes to channels with different histories.
-fn replaces(bundle: &Contents) -> Vec<Finding> {
+/// The catalog sets what a release replaces: the same bundle goes to channels with different histories.
+fn replaces(bundle: &BundleContents) -> Vec<Finding> {
     let fields = ["replaces", "skips"];
     let given = fields.iter().filter(|field| bundle.csv["spec"].get(**field).is_some());
     given.map(|field| error("check_replaces_availability", format!("spec.{field} belongs to the catalog"))).collect()

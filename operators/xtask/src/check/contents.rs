@@ -1,4 +1,4 @@
-//! A bundle's files, read.
+//! The parsed files of a bundle.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,16 +8,16 @@ use serde_json::Value;
 use crate::bundle::{ANNOTATIONS_FILE, DOCKERFILE, SCORECARD, documents, text};
 
 /// A file of the manifests: its name and its documents.
-pub(crate) struct Manifest {
+pub(crate) struct ManifestFile {
     pub file: String,
     pub documents: Vec<Value>,
 }
 
 /// A bundle.
-pub(crate) struct Contents {
+pub(crate) struct BundleContents {
     /// Every file, by its path in the bundle.
     pub files: Vec<(PathBuf, String)>,
-    pub manifests: Vec<Manifest>,
+    pub manifests: Vec<ManifestFile>,
     /// The first CSV; null if there is none.
     pub csv: Value,
     pub annotations: BTreeMap<String, String>,
@@ -25,16 +25,16 @@ pub(crate) struct Contents {
     pub scorecard: Value,
 }
 
-impl Contents {
-    /// Reads them.
+impl BundleContents {
+    /// Parses the files.
     ///
     /// # Errors
-    /// Which one is no YAML.
+    /// If a file is not YAML.
     pub fn of(files: Vec<(PathBuf, String)>) -> Result<Self, String> {
         let read = |path: &Path, text: &str| documents(text).map_err(|error| format!("{}: {error}", path.display()));
         let mut manifests = Vec::new();
         for (path, text) in files.iter().filter(|(path, _)| path.starts_with("manifests")) {
-            manifests.push(Manifest { file: path.display().to_string(), documents: read(path, text)? });
+            manifests.push(ManifestFile { file: path.display().to_string(), documents: read(path, text)? });
         }
         let one =
             |wanted: &str| files.iter().find(|(path, _)| path == Path::new(wanted)).map(|(_, text)| text.as_str());
@@ -78,7 +78,7 @@ impl Contents {
         self.csv.pointer(pointer).and_then(Value::as_array).map_or(&[], Vec::as_slice)
     }
 
-    /// What the CSV says of its own CRDs.
+    /// The CSV's entries for its own CRDs.
     pub fn owned(&self) -> &[Value] {
         self.listed("/spec/customresourcedefinitions/owned")
     }
@@ -91,13 +91,13 @@ impl Contents {
     /// The examples.
     ///
     /// # Errors
-    /// What of them is no JSON.
+    /// If they are not JSON.
     pub fn examples(&self) -> Result<Vec<Value>, String> {
         let annotation = text(&self.csv, "/metadata/annotations/alm-examples");
         serde_json::from_str(annotation).map_err(|error| format!("alm-examples is no JSON array: {error}"))
     }
 
-    /// The schema of a version of the CRD that an owned entry or an example speaks of.
+    /// The schema of a version of the CRD of an owned entry or an example.
     pub fn schema(&self, group: &str, kind: &str, version: &str) -> Option<&Value> {
         let crd = self.crds().find(|crd| {
             text(crd, "/spec/group") == group && text(crd, "/spec/names/kind").eq_ignore_ascii_case(kind)
@@ -106,13 +106,13 @@ impl Contents {
         versions.iter().find(|one| text(one, "/name") == version)?.pointer("/schema/openAPIV3Schema")
     }
 
-    /// How many bytes its files have.
+    /// The size of its files, in bytes.
     pub fn size(&self) -> usize {
         self.files.iter().map(|(_, text)| text.len()).sum()
     }
 }
 
-/// A map of strings; what is no string is left out.
+/// A map of strings; other values are left out.
 pub(crate) fn strings(value: Option<&Value>) -> BTreeMap<String, String> {
     let entries = value.and_then(Value::as_object).into_iter().flatten();
     entries.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()

@@ -1,4 +1,4 @@
-//! What the community's pipeline asks of single fields of a CSV.
+//! The rules of the community's pipeline for single fields of a CSV.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use crate::bundle::text;
 
-/// Whether a value will do.
+/// Whether a value is valid.
 pub(crate) type Rule = fn(&Value) -> bool;
 
-/// Fields of a CSV, by JSON pointer. Those that upstream only warns of are errors here too.
+/// Fields of a CSV, by JSON pointer. Those for which upstream only warns are errors here too.
 pub(crate) const REQUIRED: [(&str, Rule); 16] = [
     ("/metadata/annotations/capabilities", |value| CAPABILITIES.contains(&plain(value))),
     ("/metadata/annotations/categories", categories),
@@ -58,7 +58,7 @@ fn plain(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-/// Whether it is a list of at least one, each of which will do.
+/// Whether it is a list of at least one value, all of which are valid.
 fn each(value: &Value, rule: impl Fn(&Value) -> bool) -> bool {
     value.as_array().is_some_and(|all| !all.is_empty() && all.iter().all(rule))
 }
@@ -72,11 +72,11 @@ fn categories(value: &Value) -> bool {
     plain(value).split(',').all(|one| CATEGORIES.contains(&one.trim()))
 }
 
-/// A registry or folder, a name, and a tag or digest.
+/// A registry or path, a name, and a tag or digest.
 fn container_image(value: &Value) -> bool {
-    let Some((folder, name)) = plain(value).rsplit_once('/') else { return false };
+    let Some((directory, name)) = plain(value).rsplit_once('/') else { return false };
     let named = name.split_once(':').is_some_and(|(name, tag)| !name.is_empty() && !tag.is_empty());
-    !folder.is_empty() && named
+    !directory.is_empty() && named
 }
 
 fn icon(value: &Value) -> bool {
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn good_ones_are_taken_and_bad_ones_are_not() {
+    fn valid_values_are_accepted_and_invalid_ones_are_not() {
         let long = "x".repeat(51);
         let cases = [
             ("/metadata/annotations/capabilities", json!("Basic Install"), json!("Full")),
@@ -110,7 +110,7 @@ mod tests {
             ("/metadata/annotations/support", json!("We do"), json!("")),
             ("/metadata/annotations/description", json!("long enough"), json!("short")),
             ("/spec/displayName", json!("P Q"), json!(long)),
-            ("/spec/description", json!("long enough to be of use"), json!("short")),
+            ("/spec/description", json!("long enough to be useful"), json!("short")),
             ("/spec/version", json!("1.2.3"), json!("1.2")),
             ("/spec/minKubeVersion", json!("1.33.0"), json!("1.33")),
             ("/spec/provider/name", json!("P and Q"), json!("P")),

@@ -1,23 +1,23 @@
-//! What is wrong with a bundle, and how bad it is.
+//! A finding about a bundle, and its severity.
 
 use serde::Deserialize;
 
-/// How bad something is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Level {
-    /// The bundle would be refused.
+    /// The bundle would be rejected.
     Error,
-    /// It would be taken, and be the worse for it.
+    /// The bundle would be accepted with a defect.
     Warning,
 }
 
-/// Something that is wrong.
+/// A violation of a rule.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Finding {
     pub level: Level,
-    /// Whose rule, and which: `scorecard/olm-spec-descriptors`.
+    /// The source of the rule, and its name: `scorecard/olm-spec-descriptors`.
     pub check: String,
     pub message: String,
 }

@@ -1,14 +1,14 @@
-//! The format registry+v1, and what this project asks of a bundle beyond it.
+//! The format registry+v1, and additional rules of this project.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::contents::Contents;
+use super::contents::BundleContents;
 use super::finding::Finding;
 use crate::bundle::{DOCKERFILE, SCORECARD, text};
 
-/// The most bytes of a bundle's files.
+/// The maximum size of a bundle's files, in bytes.
 pub(crate) const LARGEST: usize = 500_000;
 
 /// Kinds that OLM v0 and v1 install, on any cluster. Those of the prometheus-operator are not among them: an install
@@ -32,7 +32,7 @@ const KINDS: [&str; 14] = [
 
 const PREFIX: &str = "operators.operatorframework.io.";
 /// Annotations with one allowed value.
-const SETTLED: [(&str, &str); 5] = [
+const FIXED: [(&str, &str); 5] = [
     ("bundle.mediatype.v1", "registry+v1"),
     ("bundle.manifests.v1", "manifests/"),
     ("bundle.metadata.v1", "metadata/"),
@@ -41,11 +41,11 @@ const SETTLED: [(&str, &str); 5] = [
 ];
 const FREE: [&str; 3] = ["bundle.package.v1", "bundle.channels.v1", "bundle.channel.default.v1"];
 
-/// Where OLM tells a pod which namespaces to watch.
+/// The field of a pod in which OLM sets the namespaces to watch.
 const TARGETS: &str = "metadata.annotations['olm.targetNamespaces']";
 
-pub(crate) fn findings(bundle: &Contents) -> Vec<Finding> {
-    let rules = [manifests, annotations, image, scorecard_config, size, images, namespaces, rights];
+pub(crate) fn findings(bundle: &BundleContents) -> Vec<Finding> {
+    let rules = [manifests, annotations, image, scorecard_config, size, images, namespaces, permissions];
     rules.iter().flat_map(|rule| rule(bundle)).collect()
 }
 
@@ -53,8 +53,8 @@ fn error(rule: &str, message: String) -> Finding {
     Finding::error(&format!("format/{rule}"), message)
 }
 
-/// One CSV, one document a file, kinds that OLM installs.
-fn manifests(bundle: &Contents) -> Vec<Finding> {
+/// One CSV, one document in each file, and only kinds that OLM installs.
+fn manifests(bundle: &BundleContents) -> Vec<Finding> {
     let mut found = Vec::new();
     let csvs = bundle.of_kind("ClusterServiceVersion").count();
     if csvs != 1 {
@@ -78,27 +78,27 @@ fn manifests(bundle: &Contents) -> Vec<Finding> {
     found
 }
 
-fn annotations(bundle: &Contents) -> Vec<Finding> {
+fn annotations(bundle: &BundleContents) -> Vec<Finding> {
     let value = |key: &str| bundle.annotations.get(&format!("{PREFIX}{key}")).map(String::as_str).unwrap_or_default();
-    let wrong = SETTLED.iter().filter(|(key, wanted)| value(key) != *wanted);
+    let wrong = FIXED.iter().filter(|(key, wanted)| value(key) != *wanted);
     let wrong = wrong.map(|(key, wanted)| format!("{PREFIX}{key} must be {wanted}, and is {:?}", value(key)));
     let missing = FREE.iter().filter(|key| value(key).is_empty()).map(|key| format!("{PREFIX}{key} is missing"));
-    let mut told: Vec<String> = wrong.chain(missing).collect();
+    let mut messages: Vec<String> = wrong.chain(missing).collect();
     let default = value("bundle.channel.default.v1");
     if !value("bundle.channels.v1").split(',').any(|channel| channel == default) {
-        told.push(format!("the default channel {default:?} is none of the channels"));
+        messages.push(format!("the default channel {default:?} is none of the channels"));
     }
-    told.into_iter().map(|message| error("annotations", message)).collect()
+    messages.into_iter().map(|message| error("annotations", message)).collect()
 }
 
-/// The image's labels are the annotations, and its folders are there.
-fn image(bundle: &Contents) -> Vec<Finding> {
+/// The image's labels are the annotations, and it has the directories.
+fn image(bundle: &BundleContents) -> Vec<Finding> {
     let lines: BTreeSet<&str> = bundle.dockerfile.lines().collect();
     let labels: BTreeSet<&str> = lines.iter().filter_map(|line| line.strip_prefix("LABEL ")).collect();
     let annotations: Vec<String> = bundle.annotations.iter().map(|(key, value)| format!("{key}={value}")).collect();
     let annotations: BTreeSet<&str> = annotations.iter().map(String::as_str).collect();
     let differ = labels.symmetric_difference(&annotations);
-    let mut told: Vec<String> =
+    let mut messages: Vec<String> =
         differ.map(|what| format!("{what} is not both an annotation and a label of {DOCKERFILE}")).collect();
     let wanted = [
         "FROM scratch",
@@ -106,25 +106,26 @@ fn image(bundle: &Contents) -> Vec<Finding> {
         "COPY metadata /metadata/",
         "COPY tests/scorecard /tests/scorecard/",
     ];
-    told.extend(wanted.iter().filter(|line| !lines.contains(*line)).map(|line| format!("{DOCKERFILE} lacks {line}")));
-    told.into_iter().map(|message| error("image", message)).collect()
+    messages
+        .extend(wanted.iter().filter(|line| !lines.contains(*line)).map(|line| format!("{DOCKERFILE} lacks {line}")));
+    messages.into_iter().map(|message| error("image", message)).collect()
 }
 
-fn scorecard_config(bundle: &Contents) -> Vec<Finding> {
+fn scorecard_config(bundle: &BundleContents) -> Vec<Finding> {
     let tests = bundle.scorecard.pointer("/stages/0/tests").and_then(Value::as_array);
     let named: BTreeSet<&str> = tests.into_iter().flatten().map(|test| text(test, "/entrypoint/1")).collect();
     let missing = super::scorecard::TESTS.iter().filter(|name| !named.contains(*name));
     missing.map(|name| error("scorecard", format!("{SCORECARD} does not run {name}"))).collect()
 }
 
-fn size(bundle: &Contents) -> Vec<Finding> {
+fn size(bundle: &BundleContents) -> Vec<Finding> {
     let size = bundle.size();
     let large = size > LARGEST;
     large.then(|| error("size", format!("it has {size} bytes, and may have {LARGEST}"))).into_iter().collect()
 }
 
-/// Whatever the manager may run is among the related images.
-fn images(bundle: &Contents) -> Vec<Finding> {
+/// All images that the manager may run are among the related images.
+fn images(bundle: &BundleContents) -> Vec<Finding> {
     let related: BTreeSet<&str> =
         bundle.listed("/spec/relatedImages").iter().map(|image| text(image, "/image")).collect();
     let mut used: BTreeSet<String> = BTreeSet::new();
@@ -145,12 +146,12 @@ fn images(bundle: &Contents) -> Vec<Finding> {
     missing.map(|image| error("images", format!("{image} is none of spec.relatedImages"))).collect()
 }
 
-/// A manager that may be told to watch single namespaces hears which.
-fn namespaces(bundle: &Contents) -> Vec<Finding> {
+/// If an install mode restricts the namespaces to watch, the manager gets them in its environment.
+fn namespaces(bundle: &BundleContents) -> Vec<Finding> {
     let modes = bundle.listed("/spec/installModes").iter();
     let confined =
         modes.filter(|mode| mode["supported"] == json!(true)).any(|mode| text(mode, "/type") != "AllNamespaces");
-    let told = |deployment: &Value| {
+    let gets_namespaces = |deployment: &Value| {
         containers(deployment).any(|container| {
             let variables = container.get("env").and_then(Value::as_array).into_iter().flatten();
             variables
@@ -158,16 +159,17 @@ fn namespaces(bundle: &Contents) -> Vec<Finding> {
                 .any(|one| text(one, "/valueFrom/fieldRef/fieldPath") == TARGETS)
         })
     };
-    let deaf = bundle.deployments().iter().filter(|deployment| confined && !told(deployment));
-    deaf.map(|deployment| {
-        let name = text(deployment, "/name");
-        error("namespaces", format!("the deployment {name} has no WATCH_NAMESPACE from {TARGETS}"))
-    })
-    .collect()
+    let unaware = bundle.deployments().iter().filter(|deployment| confined && !gets_namespaces(deployment));
+    unaware
+        .map(|deployment| {
+            let name = text(deployment, "/name");
+            error("namespaces", format!("the deployment {name} has no WATCH_NAMESPACE from {TARGETS}"))
+        })
+        .collect()
 }
 
-/// No right is for everything.
-fn rights(bundle: &Contents) -> Vec<Finding> {
+/// No rule grants everything.
+fn permissions(bundle: &BundleContents) -> Vec<Finding> {
     let granted = ["permissions", "clusterPermissions"]
         .iter()
         .flat_map(|field| bundle.listed(&format!("/spec/install/spec/{field}")))
@@ -176,7 +178,7 @@ fn rights(bundle: &Contents) -> Vec<Finding> {
     let roles = roles.filter_map(|role| role.get("rules")?.as_array());
     let rules: Vec<&Value> = granted.chain(roles).flatten().collect();
     let wide = rules.iter().filter(|rule| rule.to_string().contains("\"*\""));
-    wide.map(|rule| error("rights", format!("a rule says *: {rule}"))).collect()
+    wide.map(|rule| error("permissions", format!("a rule has *: {rule}"))).collect()
 }
 
 fn containers(deployment: &Value) -> impl Iterator<Item = &Value> {

@@ -1,17 +1,17 @@
-//! The checks of OLM v1's operator-controller before it installs a registry+v1 bundle: its own thirteen, by their names
-//! there, and what it cannot install at all.
+//! The checks that OLM v1's operator-controller makes before it installs a registry+v1 bundle: its own thirteen, by their names
+//! there, and whether it can install the bundle at all.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::contents::Contents;
+use super::contents::BundleContents;
 use super::finding::Finding;
 use crate::bundle::text;
 
 const CONVERSION: &str = "ConversionWebhook";
 
-/// Kinds of the standard, beside CSV and CRD.
+/// Supported kinds in addition to CSV and CRD.
 const SUPPORTED: [&str; 20] = [
     "ClusterRole",
     "ClusterRoleBinding",
@@ -35,8 +35,8 @@ const SUPPORTED: [&str; 20] = [
     "VerticalPodAutoscaler",
 ];
 
-type Check = fn(&Contents) -> Vec<String>;
-const CHECKS: [(&str, Check); 14] = [
+type V1Check = fn(&BundleContents) -> Vec<String>;
+const CHECKS: [(&str, V1Check); 14] = [
     ("CheckDeploymentSpecUniqueness", |bundle| {
         twice(bundle.deployments().iter().map(|one| text(one, "/name")), "deployment")
     }),
@@ -55,18 +55,18 @@ const CHECKS: [(&str, Check); 14] = [
     ("AllNamespaces", all_namespaces),
 ];
 
-pub(crate) fn findings(bundle: &Contents) -> Vec<Finding> {
-    let run = |(name, check): &(&str, Check)| -> Vec<Finding> {
+pub(crate) fn findings(bundle: &BundleContents) -> Vec<Finding> {
+    let run = |(name, check): &(&str, V1Check)| -> Vec<Finding> {
         check(bundle).into_iter().map(|message| Finding::error(&format!("olm-v1/{name}"), message)).collect()
     };
     CHECKS.iter().flat_map(run).collect()
 }
 
-fn webhooks(bundle: &Contents) -> &[Value] {
+fn webhooks(bundle: &BundleContents) -> &[Value] {
     bundle.listed("/spec/webhookdefinitions")
 }
 
-fn conversions(bundle: &Contents) -> impl Iterator<Item = &Value> {
+fn conversions(bundle: &BundleContents) -> impl Iterator<Item = &Value> {
     webhooks(bundle).iter().filter(|webhook| text(webhook, "/type") == CONVERSION)
 }
 
@@ -97,24 +97,24 @@ fn no_domain(all: &[Value], pointer: &str, what: &str) -> Vec<String> {
     names.map(|name| format!("the {what} {name:?} has a name that Kubernetes does not take")).collect()
 }
 
-fn owned_crd_existence(bundle: &Contents) -> Vec<String> {
+fn owned_crd_existence(bundle: &BundleContents) -> Vec<String> {
     let owned = bundle.owned().iter().map(|owned| text(owned, "/name"));
     let missing = owned.filter(|name| !bundle.crds().any(|crd| text(crd, "/metadata/name") == *name));
     missing.map(|name| format!("the CSV owns {name}, which is not in the bundle")).collect()
 }
 
-fn package_name(bundle: &Contents) -> Vec<String> {
+fn package_name(bundle: &BundleContents) -> Vec<String> {
     let name = bundle.annotations.get("operators.operatorframework.io.bundle.package.v1");
     let empty = name.is_none_or(String::is_empty);
     empty.then(|| "the package has no name".to_owned()).into_iter().collect()
 }
 
-fn modes(bundle: &Contents) -> Vec<&str> {
+fn modes(bundle: &BundleContents) -> Vec<&str> {
     let modes = bundle.listed("/spec/installModes").iter().filter(|mode| mode["supported"] == json!(true));
     modes.map(|mode| text(mode, "/type")).collect()
 }
 
-fn conversion_support(bundle: &Contents) -> Vec<String> {
+fn conversion_support(bundle: &BundleContents) -> Vec<String> {
     let modes = modes(bundle);
     if modes == ["AllNamespaces"] {
         return Vec::new();
@@ -123,7 +123,7 @@ fn conversion_support(bundle: &Contents) -> Vec<String> {
     names.map(|name| format!("the conversion webhook {name} allows AllNamespaces only, not {modes:?}")).collect()
 }
 
-fn webhook_deployments(bundle: &Contents) -> Vec<String> {
+fn webhook_deployments(bundle: &BundleContents) -> Vec<String> {
     let known = |name: &str| bundle.deployments().iter().any(|deployment| text(deployment, "/name") == name);
     let lost = webhooks(bundle).iter().filter(|webhook| !known(text(webhook, "/deploymentName")));
     lost.map(|webhook| {
@@ -133,7 +133,7 @@ fn webhook_deployments(bundle: &Contents) -> Vec<String> {
     .collect()
 }
 
-fn webhook_uniqueness(bundle: &Contents) -> Vec<String> {
+fn webhook_uniqueness(bundle: &BundleContents) -> Vec<String> {
     let names: Vec<String> = webhooks(bundle)
         .iter()
         .map(|webhook| format!("{} {}", text(webhook, "/type"), text(webhook, "/generateName")))
@@ -141,7 +141,7 @@ fn webhook_uniqueness(bundle: &Contents) -> Vec<String> {
     twice(names.iter().map(String::as_str), "webhook")
 }
 
-fn conversion_owned(bundle: &Contents) -> Vec<String> {
+fn conversion_owned(bundle: &BundleContents) -> Vec<String> {
     let owned = |name: &str| bundle.owned().iter().any(|owned| text(owned, "/name") == name);
     let named = conversions(bundle).flat_map(|webhook| listed(webhook, "conversionCRDs"));
     named
@@ -150,31 +150,31 @@ fn conversion_owned(bundle: &Contents) -> Vec<String> {
         .collect()
 }
 
-fn conversion_uniqueness(bundle: &Contents) -> Vec<String> {
+fn conversion_uniqueness(bundle: &BundleContents) -> Vec<String> {
     twice(conversions(bundle).flat_map(|webhook| listed(webhook, "conversionCRDs")), "converted CRD")
 }
 
-fn webhook_rules(bundle: &Contents) -> Vec<String> {
+fn webhook_rules(bundle: &BundleContents) -> Vec<String> {
     let configurations = ["*", "mutatingwebhookconfiguration", "validatingwebhookconfiguration"];
-    let mut told = Vec::new();
+    let mut messages = Vec::new();
     for webhook in webhooks(bundle).iter().filter(|webhook| text(webhook, "/type") != CONVERSION) {
         let name = text(webhook, "/generateName");
         for rule in webhook["rules"].as_array().into_iter().flatten() {
             for group in listed(rule, "apiGroups") {
                 if ["*", "olm.operatorframework.io"].contains(&group) {
-                    told.push(format!("the webhook {name} has a rule for the group {group}"));
+                    messages.push(format!("the webhook {name} has a rule for the group {group}"));
                 }
                 let resources = listed(rule, "resources").filter(|_| group == "admissionregistration.k8s.io");
                 let singular = resources.map(|resource| resource.to_lowercase().trim_end_matches('s').to_owned());
                 let forbidden = singular.filter(|resource| configurations.contains(&resource.as_str()));
-                told.extend(forbidden.map(|resource| format!("the webhook {name} has a rule for {resource}s")));
+                messages.extend(forbidden.map(|resource| format!("the webhook {name} has a rule for {resource}s")));
             }
         }
     }
-    told
+    messages
 }
 
-fn object_support(bundle: &Contents) -> Vec<String> {
+fn object_support(bundle: &BundleContents) -> Vec<String> {
     let others = bundle
         .documents()
         .filter(|document| !["ClusterServiceVersion", "CustomResourceDefinition"].contains(&text(document, "/kind")));
@@ -185,7 +185,7 @@ fn object_support(bundle: &Contents) -> Vec<String> {
 }
 
 /// OLM v1 installs for all namespaces, unless a feature gate is on.
-fn all_namespaces(bundle: &Contents) -> Vec<String> {
+fn all_namespaces(bundle: &BundleContents) -> Vec<String> {
     let supported = modes(bundle).contains(&"AllNamespaces");
     (!supported).then(|| "AllNamespaces is not supported".to_owned()).into_iter().collect()
 }

@@ -1,15 +1,14 @@
-//! What scorecard's six tests ask, and more: they look at the fields of examples only, here every field counts.
+//! The six tests of scorecard, and stricter ones: scorecard checks only the fields of examples, these rules check every field.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::contents::{Contents, group_of};
+use super::contents::{BundleContents, group_of};
 use super::finding::Finding;
 use crate::bundle::{PARTS, properties, text};
 
-/// The tests, by their names. What olm-bundle-validation asks, the operator-framework's validators and the rules of the
-/// format ask.
+/// The names of the tests. The operator-framework's validators and the rules of the format cover olm-bundle-validation.
 pub(crate) const TESTS: [&str; 6] = [
     "basic-check-spec",
     "olm-bundle-validation",
@@ -19,7 +18,7 @@ pub(crate) const TESTS: [&str; 6] = [
     "olm-status-descriptors",
 ];
 
-pub(crate) fn findings(bundle: &Contents) -> Vec<Finding> {
+pub(crate) fn findings(bundle: &BundleContents) -> Vec<Finding> {
     let examples = match bundle.examples() {
         Ok(examples) => examples,
         Err(why) => return vec![error("basic-check-spec", why)],
@@ -45,8 +44,8 @@ fn speaks_of(owned: &Value, (group, version, kind): (&str, &str, &str)) -> bool 
     group_of(owned) == group && text(owned, "/version") == version && text(owned, "/kind") == kind
 }
 
-/// An example is of an owned kind, has a spec, and no field that its schema does not know.
-fn of_example(bundle: &Contents, example: &Value) -> Vec<Finding> {
+/// An example is of an owned kind, has a spec, and only fields of its schema.
+fn of_example(bundle: &BundleContents, example: &Value) -> Vec<Finding> {
     let (group, version, kind) = gvk(example);
     let mut found = Vec::new();
     if !bundle.owned().iter().any(|owned| speaks_of(owned, (group, version, kind))) {
@@ -68,7 +67,7 @@ fn of_example(bundle: &Contents, example: &Value) -> Vec<Finding> {
     found
 }
 
-/// Notes what of an example's field its schema does not know, however deep.
+/// Reports fields of an example that its schema lacks, at any depth.
 fn unknown(schema: &Value, value: &Value, path: &str, found: &mut Vec<Finding>, kind: &str) {
     if schema.is_null() {
         let message = format!("the example of {kind} has {path}, which its schema does not know");
@@ -89,8 +88,8 @@ fn unknown(schema: &Value, value: &Value, path: &str, found: &mut Vec<Finding>, 
     }
 }
 
-/// An owned kind has an example, resources, a descriptor for each property, and none for what is not there.
-fn of_owned(bundle: &Contents, owned: &Value, examples: &[Value]) -> Vec<Finding> {
+/// An owned kind has an example, resources, a descriptor for each property, and no other descriptors.
+fn of_owned(bundle: &BundleContents, owned: &Value, examples: &[Value]) -> Vec<Finding> {
     let (kind, version) = (text(owned, "/kind"), text(owned, "/version"));
     let mut found = Vec::new();
     if !examples.iter().any(|example| speaks_of(owned, gvk(example))) {
@@ -127,7 +126,7 @@ fn of_part(owned: &Value, schema: &Value, part: &str, field: &str) -> Vec<Findin
     for property in properties(part_schema) {
         let at = format!("{kind}.{part}.{}", property.path);
         match property.description() {
-            // What has none is Kubernetes' own, or somebody forgot it.
+            // The property is one of Kubernetes itself, or its description was forgotten.
             None => {
                 found.push(Finding::warning(
                     &format!("scorecard/{test}"),
@@ -156,7 +155,7 @@ fn of_part(owned: &Value, schema: &Value, part: &str, field: &str) -> Vec<Findin
     found
 }
 
-/// The schema that a path leads to.
+/// The schema of a path.
 fn resolve<'a>(schema: &'a Value, path: &str) -> Option<&'a Value> {
     path.split('.').try_fold(schema, |schema, name| {
         let (name, item) = name.strip_suffix("[0]").map_or((name, false), |name| (name, true));

@@ -1,4 +1,4 @@
-//! A small bundle that nothing is wrong with, and for each rule one that it finds.
+//! A small valid bundle, and for each rule one that violates it.
 
 use std::collections::BTreeMap;
 
@@ -15,28 +15,28 @@ const CSV: &str = "manifests/p.clusterserviceversion.yaml";
 const CRD: &str = "manifests/example.com_apps.yaml";
 const MAP: &str = "manifests/p-map.yaml";
 
-fn contents(files: BTreeMap<&str, Value>) -> Contents {
+fn contents(files: BTreeMap<&str, Value>) -> BundleContents {
     let labels = files[ANNOTATIONS_FILE]["annotations"].as_object().unwrap();
     let labels: String =
         labels.iter().map(|(key, value)| format!("LABEL {key}={}\n", value.as_str().unwrap())).collect();
     let copies = "COPY manifests /manifests/\nCOPY metadata /metadata/\nCOPY tests/scorecard /tests/scorecard/\n";
     let dockerfile = (PathBuf::from(DOCKERFILE), format!("FROM scratch\n{labels}{copies}"));
     let read = files.into_iter().map(|(path, value)| (path.into(), value.to_string()));
-    Contents::of(read.chain([dockerfile]).collect()).unwrap()
+    BundleContents::of(read.chain([dockerfile]).collect()).unwrap()
 }
 
-fn all(bundle: &Contents) -> Vec<Finding> {
+fn all(bundle: &BundleContents) -> Vec<Finding> {
     RULES.iter().flat_map(|(_, rules)| rules(bundle)).collect()
 }
 
-/// What is found after `change`, as `check: message`.
+/// The findings after `change`, as `check: message`.
 fn after(change: impl FnOnce(&mut BTreeMap<&'static str, Value>)) -> Vec<String> {
     let mut files = good();
     change(&mut files);
     all(&contents(files)).into_iter().map(|found| format!("{}: {}", found.check, found.message)).collect()
 }
 
-/// Sets a field by its pointer, which must be there; its parent is enough where `/-` ends it.
+/// Sets a field by its pointer, which must exist; if the pointer ends with `/-`, only its parent must.
 fn set(file: &'static str, pointer: &str, value: Value) -> Vec<String> {
     after(|files| match pointer.strip_suffix("/-") {
         Some(list) => files.get_mut(file).unwrap().pointer_mut(list).unwrap().as_array_mut().unwrap().push(value),
@@ -52,8 +52,8 @@ fn set(file: &'static str, pointer: &str, value: Value) -> Vec<String> {
 }
 
 #[track_caller]
-fn told(found: &[String], check: &str, words: &str) {
-    assert!(found.iter().any(|one| one.starts_with(&format!("{check}: ")) && one.contains(words)), "{found:#?}");
+fn reports(found: &[String], check: &str, text_part: &str) {
+    assert!(found.iter().any(|one| one.starts_with(&format!("{check}: ")) && one.contains(text_part)), "{found:#?}");
 }
 
 #[test]
@@ -65,39 +65,39 @@ fn nothing_is_wrong_with_the_good_one() {
 fn the_format_is_held() {
     let network = json!({"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": {"name": "n"}});
     let found = after(|files| drop(files.insert("manifests/n.yaml", network.clone())));
-    told(&found, "format/manifests", "NetworkPolicy");
-    told(&found, "community/check_network_policy_presence", "NetworkPolicy n");
+    reports(&found, "format/manifests", "NetworkPolicy");
+    reports(&found, "community/check_network_policy_presence", "NetworkPolicy n");
     let monitor = json!({"apiVersion": "a/v1", "kind": "ServiceMonitor", "metadata": {"name": "n"}});
-    told(&after(|files| drop(files.insert("manifests/n.yaml", monitor))), "format/manifests", "ServiceMonitor");
-    told(
+    reports(&after(|files| drop(files.insert("manifests/n.yaml", monitor))), "format/manifests", "ServiceMonitor");
+    reports(
         &after(|files| drop(files.insert("manifests/two.yaml", csv()))),
         "format/manifests",
         "2 ClusterServiceVersions",
     );
-    told(&set(MAP, "/metadata", json!({})), "format/manifests", "no name");
+    reports(&set(MAP, "/metadata", json!({})), "format/manifests", "no name");
     let key = "operators.operatorframework.io.bundle";
-    told(
+    reports(
         &set(ANNOTATIONS_FILE, &format!("/annotations/{key}.mediatype.v1"), json!("helm")),
         "format/annotations",
         "helm",
     );
-    told(
+    reports(
         &set(ANNOTATIONS_FILE, &format!("/annotations/{key}.channels.v1"), json!("")),
         "format/annotations",
         "missing",
     );
-    told(
+    reports(
         &set(ANNOTATIONS_FILE, &format!("/annotations/{key}.channel.default.v1"), json!("fast")),
         "format/annotations",
         "fast",
     );
-    told(&set(SCORECARD, "/stages/0/tests", json!([])), "format/scorecard", "basic-check-spec");
-    told(&set(CSV, "/spec/relatedImages/1/image", json!("other")), "format/images", "r.example.com/db:1");
-    told(&set(CSV, "/spec/relatedImages/0/image", json!("other")), "format/images", "r.example.com/p:1.2.3");
+    reports(&set(SCORECARD, "/stages/0/tests", json!([])), "format/scorecard", "basic-check-spec");
+    reports(&set(CSV, "/spec/relatedImages/1/image", json!("other")), "format/images", "r.example.com/db:1");
+    reports(&set(CSV, "/spec/relatedImages/0/image", json!("other")), "format/images", "r.example.com/p:1.2.3");
     let deployment = "/spec/install/spec/deployments/0/spec/template/spec/containers/0";
-    told(&set(CSV, &format!("{deployment}/env"), json!([])), "format/namespaces", "p-manager");
-    told(&set(CSV, "/spec/install/spec/permissions/0/rules/0/verbs", json!(["*"])), "format/rights", "*");
-    told(&set(CSV, "/spec/description", json!("x".repeat(format::LARGEST))), "format/size", "bytes");
+    reports(&set(CSV, &format!("{deployment}/env"), json!([])), "format/namespaces", "p-manager");
+    reports(&set(CSV, "/spec/install/spec/permissions/0/rules/0/verbs", json!(["*"])), "format/permissions", "*");
+    reports(&set(CSV, "/spec/description", json!("x".repeat(format::LARGEST))), "format/size", "bytes");
 }
 
 #[test]
@@ -110,102 +110,106 @@ fn a_file_has_one_document_and_labels_are_annotations() {
     bundle.dockerfile = bundle.dockerfile.replace("COPY metadata", "COPY meta");
     let found: Vec<String> =
         all(&bundle).into_iter().map(|found| format!("{}: {}", found.check, found.message)).collect();
-    told(&found, "format/manifests", "has 2 documents");
-    told(&found, "format/image", "bundle.package.v1=q is not both");
-    told(&found, "format/image", "bundle.package.v1=p is not both");
-    told(&found, "format/image", "lacks COPY metadata");
+    reports(&found, "format/manifests", "has 2 documents");
+    reports(&found, "format/image", "bundle.package.v1=q is not both");
+    reports(&found, "format/image", "bundle.package.v1=p is not both");
+    reports(&found, "format/image", "lacks COPY metadata");
 }
 
 #[test]
 fn the_communitys_checks_are_held() {
-    told(
+    reports(
         &set(CSV, "/spec/displayName", json!("P")),
         "community/check_required_fields",
         "invalid value for spec.displayName",
     );
-    told(&set(CSV, "/spec", json!({})), "community/check_required_fields", "does not define spec.icon");
-    told(&set(CSV, "/metadata/name", json!("q.v1.2.3")), "community/check_operator_name", "\"q\" in the CSV's name");
+    reports(&set(CSV, "/spec", json!({})), "community/check_required_fields", "does not define spec.icon");
+    reports(&set(CSV, "/metadata/name", json!("q.v1.2.3")), "community/check_operator_name", "\"q\" in the CSV's name");
     let long = format!("p.v1.2.3-{}.v1.2.3", "x".repeat(60));
-    told(&set(CSV, "/metadata/name", json!(long)), "community/check_operator_name", "63");
-    told(&set(CSV, "/spec/version", json!("1.2.4")), "community/check_operator_version_directory_name", "1.2.4");
-    told(&set(CSV, "/spec/replaces", json!("p.v1.2.2")), "community/check_replaces_availability", "spec.replaces");
+    reports(&set(CSV, "/metadata/name", json!(long)), "community/check_operator_name", "63");
+    reports(&set(CSV, "/spec/version", json!("1.2.4")), "community/check_operator_version_directory_name", "1.2.4");
+    reports(&set(CSV, "/spec/replaces", json!("p.v1.2.2")), "community/check_replaces_availability", "spec.replaces");
     let check = "community/check_api_version_constraints";
-    told(&set(CSV, "/spec/minKubeVersion", json!("1.34.0")), check, "Kubernetes 1.33, below");
-    told(&set(ANNOTATIONS_FILE, "/annotations/com.redhat.openshift.versions", json!("4.20")), check, "should begin");
+    reports(&set(CSV, "/spec/minKubeVersion", json!("1.34.0")), check, "Kubernetes 1.33, below");
+    reports(&set(ANNOTATIONS_FILE, "/annotations/com.redhat.openshift.versions", json!("4.20")), check, "should begin");
     let without = after(|files| {
         files.get_mut(ANNOTATIONS_FILE).unwrap()["annotations"]
             .as_object_mut()
             .unwrap()
             .remove("com.redhat.openshift.versions");
     });
-    told(&without, check, "is not set");
+    reports(&without, check, "is not set");
 }
 
 #[test]
 fn scorecards_tests_are_held_and_more() {
     let examples = |value: Value| set(CSV, "/metadata/annotations/alm-examples", json!(value.to_string()));
     let app = |spec: Value| json!([{"apiVersion": "example.com/v1", "kind": "App", "spec": spec}]);
-    told(&set(CSV, "/metadata/annotations/alm-examples", json!("[")), "scorecard/basic-check-spec", "no JSON");
-    told(&examples(json!([])), "scorecard/basic-check-spec", "App v1 has no example");
-    told(&examples(app(json!({"imag": 1}))), "scorecard/olm-crds-have-validation", "spec.imag");
-    told(&examples(app(json!({"checks": [{"sq": 1}]}))), "scorecard/olm-crds-have-validation", "spec.checks[0].sq");
-    told(&examples(app(Value::Null)), "scorecard/olm-spec-descriptors", "has no spec");
+    reports(&set(CSV, "/metadata/annotations/alm-examples", json!("[")), "scorecard/basic-check-spec", "no JSON");
+    reports(&examples(json!([])), "scorecard/basic-check-spec", "App v1 has no example");
+    reports(&examples(app(json!({"imag": 1}))), "scorecard/olm-crds-have-validation", "spec.imag");
+    reports(&examples(app(json!({"checks": [{"sq": 1}]}))), "scorecard/olm-crds-have-validation", "spec.checks[0].sq");
+    reports(&examples(app(Value::Null)), "scorecard/olm-spec-descriptors", "has no spec");
     let other = json!([{"apiVersion": "example.com/v1", "kind": "Other", "spec": {}}]);
-    told(&examples(other), "scorecard/olm-status-descriptors", "no owned kind");
+    reports(&examples(other), "scorecard/olm-status-descriptors", "no owned kind");
     let owned = "/spec/customresourcedefinitions/owned/0";
-    told(&set(CSV, &format!("{owned}/resources"), json!([])), "scorecard/olm-crds-have-resources", "App v1");
-    told(
+    reports(&set(CSV, &format!("{owned}/resources"), json!([])), "scorecard/olm-crds-have-resources", "App v1");
+    reports(
         &set(CSV, &format!("{owned}/statusDescriptors"), json!([])),
         "scorecard/olm-status-descriptors",
         "App.status.phase has no",
     );
     let path = |path: &str| set(CSV, &format!("{owned}/specDescriptors/2/path"), json!(path));
-    told(
+    reports(
         &path("checks[0].no"),
         "scorecard/olm-spec-descriptors",
         "App.spec.checks[0].no has a descriptor, and is not there",
     );
-    told(&path("checks[0].no"), "scorecard/olm-spec-descriptors", "App.spec.checks[0].sql has no descriptor");
-    told(&path("image"), "scorecard/olm-spec-descriptors", "have one path");
-    told(
+    reports(&path("checks[0].no"), "scorecard/olm-spec-descriptors", "App.spec.checks[0].sql has no descriptor");
+    reports(&path("image"), "scorecard/olm-spec-descriptors", "have one path");
+    reports(
         &set(CSV, &format!("{owned}/specDescriptors/0/description"), json!("")),
         "scorecard/olm-spec-descriptors",
         "is empty",
     );
     let properties = "/spec/versions/0/schema/openAPIV3Schema/properties";
-    told(
+    reports(
         &set(CRD, &format!("{properties}/spec/properties/image"), json!({})),
         "scorecard/olm-spec-descriptors",
         "no description",
     );
-    told(
+    reports(
         &set(CRD, &format!("{properties}/text"), json!({})),
         "scorecard/olm-spec-descriptors",
         "App.text is outside spec and status",
     );
-    told(&set(CRD, "/spec/versions/0/name", json!("v2")), "scorecard/olm-crds-have-validation", "App v1 has no schema");
+    reports(
+        &set(CRD, "/spec/versions/0/name", json!("v2")),
+        "scorecard/olm-crds-have-validation",
+        "App v1 has no schema",
+    );
 }
 
 #[test]
 fn olm_v1s_checks_are_held() {
     let deployments = "/spec/install/spec/deployments";
     let again = json!({"name": "p-manager"});
-    told(&set(CSV, &format!("{deployments}/-"), again), "olm-v1/CheckDeploymentSpecUniqueness", "p-manager");
-    told(
+    reports(&set(CSV, &format!("{deployments}/-"), again), "olm-v1/CheckDeploymentSpecUniqueness", "p-manager");
+    reports(
         &set(CSV, &format!("{deployments}/0/name"), json!("P_")),
         "olm-v1/CheckDeploymentNameIsDNS1123SubDomain",
         "P_",
     );
-    told(&after(|files| drop(files.remove(CRD))), "olm-v1/CheckOwnedCRDExistence", "apps.example.com");
-    told(
+    reports(&after(|files| drop(files.remove(CRD))), "olm-v1/CheckOwnedCRDExistence", "apps.example.com");
+    reports(
         &after(|files| drop(files.insert("manifests/two.yaml", crd()))),
         "olm-v1/CheckCRDResourceUniqueness",
         "apps.example.com",
     );
     let package = "/annotations/operators.operatorframework.io.bundle.package.v1";
-    told(&set(ANNOTATIONS_FILE, package, json!("")), "olm-v1/CheckPackageNameNotEmpty", "no name");
-    told(&set(CSV, "/spec/installModes/1/supported", json!(false)), "olm-v1/AllNamespaces", "not supported");
-    told(&set(MAP, "/kind", json!("Lease")), "olm-v1/CheckObjectSupport", "Lease p-map");
+    reports(&set(ANNOTATIONS_FILE, package, json!("")), "olm-v1/CheckPackageNameNotEmpty", "no name");
+    reports(&set(CSV, "/spec/installModes/1/supported", json!(false)), "olm-v1/AllNamespaces", "not supported");
+    reports(&set(MAP, "/kind", json!("Lease")), "olm-v1/CheckObjectSupport", "Lease p-map");
 }
 
 #[test]
@@ -213,19 +217,19 @@ fn olm_v1s_checks_of_webhooks_are_held() {
     let webhooks = |webhooks: Value| set(CSV, "/spec/webhookdefinitions", webhooks);
     let conversion = |name: &str, crd: &str| json!({"type": "ConversionWebhook", "generateName": name, "deploymentName": "p-manager", "conversionCRDs": [crd]});
     let found = webhooks(json!([conversion("a", "others.example.com"), conversion("b", "others.example.com")]));
-    told(&found, "olm-v1/CheckConversionWebhookSupport", "OwnNamespace");
-    told(&found, "olm-v1/CheckConversionWebhooksReferenceOwnedCRDs", "others.example.com");
-    told(&found, "olm-v1/CheckConversionWebhookCRDReferenceUniqueness", "others.example.com");
+    reports(&found, "olm-v1/CheckConversionWebhookSupport", "OwnNamespace");
+    reports(&found, "olm-v1/CheckConversionWebhooksReferenceOwnedCRDs", "others.example.com");
+    reports(&found, "olm-v1/CheckConversionWebhookCRDReferenceUniqueness", "others.example.com");
     let rule =
         json!({"apiGroups": ["*", "admissionregistration.k8s.io"], "resources": ["ValidatingWebhookConfigurations"]});
     let webhook =
         json!({"type": "MutatingAdmissionWebhook", "generateName": "A", "deploymentName": "no", "rules": [rule]});
     let found = webhooks(json!([webhook.clone(), webhook]));
-    told(&found, "olm-v1/CheckWebhookDeploymentReferentialIntegrity", "the deployment no");
-    told(&found, "olm-v1/CheckWebhookNameUniqueness", "MutatingAdmissionWebhook A");
-    told(&found, "olm-v1/CheckWebhookNameIsDNS1123SubDomain", "\"A\"");
-    told(&found, "olm-v1/CheckWebhookRules", "the group *");
-    told(&found, "olm-v1/CheckWebhookRules", "validatingwebhookconfigurations");
+    reports(&found, "olm-v1/CheckWebhookDeploymentReferentialIntegrity", "the deployment no");
+    reports(&found, "olm-v1/CheckWebhookNameUniqueness", "MutatingAdmissionWebhook A");
+    reports(&found, "olm-v1/CheckWebhookNameIsDNS1123SubDomain", "\"A\"");
+    reports(&found, "olm-v1/CheckWebhookRules", "the group *");
+    reports(&found, "olm-v1/CheckWebhookRules", "validatingwebhookconfigurations");
 }
 
 #[test]

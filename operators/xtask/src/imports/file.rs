@@ -4,16 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use syn::punctuated::Punctuated;
 use syn::visit::{self, Visit};
-use syn::{Attribute, Expr, Item, Lit, Meta, Token, UseTree};
+use syn::{Attribute, Expr, Item, Lit, Meta, Token, UseTree, Visibility};
 
 /// A module or an item, by the names that lead to it.
 pub(super) type Names = Vec<String>;
 
-/// What one file holds, tests apart.
+/// The contents of one file without its tests.
 #[derive(Default)]
 pub(super) struct File {
     /// Names of the items that it defines.
     pub(super) items: BTreeSet<String>,
+    /// Names of the types that other files can see.
+    pub(super) types: BTreeSet<String>,
     /// Names of the child modules that have files of their own.
     pub(super) children: Vec<String>,
     /// Names that it imports, and what they stand for.
@@ -30,7 +32,7 @@ impl File {
     /// Reads Rust code.
     ///
     /// # Errors
-    /// What is no Rust.
+    /// If the text is not Rust.
     pub(super) fn parse(text: &str) -> syn::Result<Self> {
         let parsed = syn::parse_file(text)?;
         let mut file = Self::default();
@@ -47,7 +49,7 @@ impl File {
         Ok(file)
     }
 
-    /// Notes what a `use` of this file's own module imports.
+    /// Records what a `use` of this file's own module imports.
     fn import(&mut self, before: &[String], tree: &UseTree) {
         let joined = |name: &syn::Ident| [before, &[name.to_string()]].concat();
         match tree {
@@ -68,8 +70,8 @@ impl File {
         }
     }
 
-    /// Notes a path as the file's own module would write it: `super` in an inline module is the module around it.
-    fn note(&mut self, names: &[String]) {
+    /// Records a path as the file's own module would write it: `super` in an inline module is the module around it.
+    fn record(&mut self, names: &[String]) {
         let outward = names.iter().take(self.depth).take_while(|name| *name == "super").count();
         let here = if outward > 0 { vec!["self".to_owned()] } else { Names::new() };
         let path = [&here, &names[outward..]].concat();
@@ -78,13 +80,13 @@ impl File {
         }
     }
 
-    /// Notes the paths in the arguments of a macro. String literals count too, because serde takes paths in them.
-    fn note_tokens(&mut self, tokens: &str) {
+    /// Records the paths in the arguments of a macro. String literals count too, because serde takes paths in them.
+    fn record_tokens(&mut self, tokens: &str) {
         let tokens = tokens.replace(" :: ", "::").replace(":: ", "::").replace(" ::", "::");
         for word in tokens.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':')) {
             let names: Names = word.split("::").map(str::to_owned).collect();
             if names.iter().all(|name| !name.is_empty() && !name.contains(':')) {
-                self.note(&names);
+                self.record(&names);
             }
         }
     }
@@ -93,6 +95,7 @@ impl File {
 impl<'ast> Visit<'ast> for File {
     fn visit_item(&mut self, item: &'ast Item) {
         if !is_of_tests(attributes(item)) {
+            self.types.extend(visible_type(item));
             visit::visit_item(self, item);
         }
     }
@@ -115,28 +118,28 @@ impl<'ast> Visit<'ast> for File {
         if item.leading_colon.is_none() {
             local.import(&[], &item.tree);
         }
-        local.uses.values().chain(&local.globs).for_each(|names| self.note(names));
+        local.uses.values().chain(&local.globs).for_each(|names| self.record(names));
     }
 
     /// `pub(in path)` imports nothing.
-    fn visit_visibility(&mut self, _: &'ast syn::Visibility) {}
+    fn visit_visibility(&mut self, _: &'ast Visibility) {}
 
     fn visit_path(&mut self, path: &'ast syn::Path) {
         if path.leading_colon.is_none() {
             let names: Names = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
-            self.note(&names);
+            self.record(&names);
         }
         visit::visit_path(self, path);
     }
 
     fn visit_macro(&mut self, it: &'ast syn::Macro) {
-        self.note_tokens(&it.tokens.to_string());
+        self.record_tokens(&it.tokens.to_string());
         visit::visit_macro(self, it);
     }
 
     fn visit_attribute(&mut self, attribute: &'ast Attribute) {
         if let Meta::List(list) = &attribute.meta {
-            self.note_tokens(&list.tokens.to_string());
+            self.record_tokens(&list.tokens.to_string());
         }
     }
 }
@@ -199,4 +202,17 @@ fn name(item: &Item) -> Option<String> {
         _ => return None,
     };
     Some(name.to_string())
+}
+
+/// The name of a struct, an enum, a trait or a type alias that is not private to its module.
+fn visible_type(item: &Item) -> Option<String> {
+    let (visibility, name) = match item {
+        Item::Enum(item) => (&item.vis, &item.ident),
+        Item::Struct(item) => (&item.vis, &item.ident),
+        Item::Trait(item) => (&item.vis, &item.ident),
+        Item::Type(item) => (&item.vis, &item.ident),
+        Item::Union(item) => (&item.vis, &item.ident),
+        _ => return None,
+    };
+    (!matches!(visibility, Visibility::Inherited)).then(|| name.to_string())
 }

@@ -4,7 +4,7 @@ use super::resolve::Crate;
 
 /// A module at the top of a crate; it and the modules below it import none of `not` and of the modules below those.
 struct Layer {
-    /// The crate, by its folder; any crate if there is none.
+    /// The crate, by its directory; none for all crates.
     of: Option<&'static str>,
     module: &'static str,
     not: &'static [&'static str],

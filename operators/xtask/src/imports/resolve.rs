@@ -14,7 +14,7 @@ const MOST_HOPS: usize = 16;
 
 /// The modules of a crate that have files of their own, by their names from the top.
 pub(crate) struct Crate {
-    folder: PathBuf,
+    directory: PathBuf,
     modules: BTreeMap<Names, Module>,
 }
 
@@ -24,35 +24,41 @@ struct Module {
 }
 
 /// Reads a file; nothing if it is not there.
-type Read<'a> = &'a dyn Fn(&Path) -> Option<String>;
+pub(crate) type Read<'a> = &'a dyn Fn(&Path) -> Option<String>;
 
 impl Crate {
     /// Reads the file at the top of a crate and those of all modules below it.
     ///
     /// # Errors
-    /// Which file is missing or is no Rust.
+    /// If a file is missing, or is not Rust.
     pub(crate) fn read(top: &Path, read: Read<'_>) -> Result<Self, String> {
-        let folder = top.parent().unwrap_or(Path::new("")).to_owned();
-        let mut all = Self { folder: folder.clone(), modules: BTreeMap::new() };
-        all.load(vec![top.to_owned()], &folder, Names::new(), read)?;
+        let directory = top.parent().unwrap_or(Path::new("")).to_owned();
+        let mut all = Self { directory: directory.clone(), modules: BTreeMap::new() };
+        all.load(vec![top.to_owned()], &directory, Names::new(), read)?;
         Ok(all)
     }
 
-    /// Reads a module's file, which is the first of `places` that is there, and those of the modules below it.
-    fn load(&mut self, places: Vec<PathBuf>, folder: &Path, module: Names, read: Read<'_>) -> Result<(), String> {
-        let missing = || format!("{}: the file of a module is missing", folder.display());
-        let found = places.into_iter().find_map(|path| Some((read(&path)?, path)));
+    /// Reads a module's file, the first of `candidates` that exists, and those of the modules below it.
+    fn load(
+        &mut self,
+        candidates: Vec<PathBuf>,
+        directory: &Path,
+        module: Names,
+        read: Read<'_>,
+    ) -> Result<(), String> {
+        let missing = || format!("{}: the file of a module is missing", directory.display());
+        let found = candidates.into_iter().find_map(|path| Some((read(&path)?, path)));
         let (text, path) = found.ok_or_else(missing)?;
         let file = File::parse(&text).map_err(|error| format!("{}: {error}", path.display()))?;
         for child in &file.children {
-            let places = vec![folder.join(format!("{child}.rs")), folder.join(child).join("mod.rs")];
-            self.load(places, &folder.join(child), [&module[..], std::slice::from_ref(child)].concat(), read)?;
+            let candidates = vec![directory.join(format!("{child}.rs")), directory.join(child).join("mod.rs")];
+            self.load(candidates, &directory.join(child), [&module[..], std::slice::from_ref(child)].concat(), read)?;
         }
         self.modules.insert(module, Module { path, file });
         Ok(())
     }
 
-    /// The groups of files that import each other, each in words.
+    /// A message for each group of files that import each other.
     pub(super) fn cycles(&self) -> Vec<String> {
         let edges = self.edges();
         graph::cycles(&edges).iter().map(|cycle| self.describe(cycle, &edges)).collect()
@@ -69,7 +75,7 @@ impl Crate {
         self.modules.iter().map(of).collect()
     }
 
-    /// The module whose file defines what `path` stands for in the module `from`; nothing if that is another crate's.
+    /// The module whose file defines what `path` means in the module `from`; none if that is in another crate.
     fn resolve(&self, from: &Names, path: &[String], hops: usize) -> Option<Names> {
         if hops > MOST_HOPS {
             return None;
@@ -115,11 +121,11 @@ impl Crate {
         imports.filter(|(_, other, _)| is_below(other, to)).map(|(from, to, path)| self.line(from, to, path)).collect()
     }
 
-    /// An import, in words.
+    /// A line that describes an import.
     fn line(&self, from: &Names, to: &Names, path: &str) -> String {
         let name = |module: &Names| {
             let path = self.modules.get(module).map_or(Path::new(""), |module| &*module.path);
-            path.strip_prefix(&self.folder).unwrap_or(path).display().to_string()
+            path.strip_prefix(&self.directory).unwrap_or(path).display().to_string()
         };
         format!("{} -> {} ({path})", name(from), name(to))
     }

@@ -21,9 +21,9 @@ type Finding struct {
 
 func main() {
 	kubernetes := flag.String("kubernetes", "", "the newest version of Kubernetes that the bundle is for, such as 1.36.3")
-	previous := flag.String("previous", "", "the folder of the release before, if there is one: a bundle, or CRDs alone")
+	previous := flag.String("previous", "", "the directory of the previous release, if there is one: a bundle, or CRDs only")
 	flag.Usage = func() {
-		fmt.Fprintln(os.Stderr, "usage: bundle-validators --kubernetes VERSION [--previous FOLDER] FOLDER")
+		fmt.Fprintln(os.Stderr, "usage: bundle-validators --kubernetes VERSION [--previous DIR] DIR")
 		flag.PrintDefaults()
 	}
 	flag.Parse()

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/crdify/pkg/validators/version"
 )
 
-// rules are operator-controller's: new words and new values of an enumeration pass, and what no rule knows does not.
+// rules are operator-controller's: new fields and new values of an enumeration pass, and changes that no rule knows do not.
 var rules = &config.Config{
 	Conversion:           config.ConversionPolicyIgnore,
 	UnhandledEnforcement: config.EnforcementPolicyError,
@@ -26,7 +26,7 @@ var rules = &config.Config{
 	},
 }
 
-// compare says what of the new definitions would break objects that the old ones let in.
+// compare reports what in the new definitions would break objects that the old ones accept.
 func compare(before, now []*apiextensionsv1.CustomResourceDefinition) ([]Finding, error) {
 	judge, err := runner.New(rules, runner.DefaultRegistry())
 	if err != nil {
@@ -36,7 +36,7 @@ func compare(before, now []*apiextensionsv1.CustomResourceDefinition) ([]Finding
 	for _, old := range before {
 		replacement := named(now, old.Name)
 		if replacement == nil {
-			findings = append(findings, broken(old.Name, "removed", "the definition is gone, and its objects would go with it"))
+			findings = append(findings, broken(old.Name, "removed", "the definition was removed, and its objects would be deleted with it"))
 			continue
 		}
 		results := judge.Run(everStored(old), replacement)
@@ -52,7 +52,7 @@ func compare(before, now []*apiextensionsv1.CustomResourceDefinition) ([]Finding
 	return findings, nil
 }
 
-// everStored is a definition on a cluster that has objects of each of its versions: a manifest does not tell.
+// everStored is a definition on a cluster that has objects of each of its versions: a manifest does not show that.
 func everStored(definition *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinition {
 	stored := definition.DeepCopy()
 	for _, version := range definition.Spec.Versions {

@@ -63,17 +63,17 @@ func foundAfter(t *testing.T, old, new string) []Finding {
 	return findings
 }
 
-func TestWhatWouldBreakObjectsIsToldWithItsField(t *testing.T) {
+func TestIncompatibleChangesAreReportedWithTheirField(t *testing.T) {
 	cases := []struct{ name, old, new, check, field string }{
 		{"scope", "Namespaced", "Cluster", "scope", "Cluster"},
-		{"a version is gone", "- name: v1", "- name: v2", "storedVersionRemoval", "v1"},
-		{"a field is gone", "policy: {type: string, enum: [A, B]}", "", "existingFieldRemoval", "policy"},
+		{"a version is removed", "- name: v1", "- name: v2", "storedVersionRemoval", "v1"},
+		{"a field is removed", "policy: {type: string, enum: [A, B]}", "", "existingFieldRemoval", "policy"},
 		{"a field is required", "required: [image]", "required: [image, note]", "required", "spec"},
 		{"a type", "image: {type: string, maxLength: 20}", "image: {type: integer}", "type", "spec.image"},
 		{"a default", "default: 1", "default: 2", "default", "spec.replicas"},
-		{"a default is gone", ", default: 1", "", "default", "spec.replicas"},
+		{"a default is removed", ", default: 1", "", "default", "spec.replicas"},
 		{"a default is new", "enum: [A, B]", "enum: [A, B], default: A", "default", "spec.policy"},
-		{"a value is gone", "[A, B]", "[A]", "enum", "spec.policy"},
+		{"a value is removed", "[A, B]", "[A]", "enum", "spec.policy"},
 		{"values are bounded", "x-kubernetes-validations: [{rule: \"self != 'x'\"}]", "enum: [a]", "enum", "spec.note"},
 		{"a maximum", "maximum: 10", "maximum: 9", "maximum", "spec.replicas"},
 		{"a minimum", "minimum: 0", "minimum: 1", "minimum", "spec.replicas"},
@@ -94,7 +94,7 @@ func TestWhatWouldBreakObjectsIsToldWithItsField(t *testing.T) {
 	}
 }
 
-func TestADefinitionThatIsGoneIsTold(t *testing.T) {
+func TestARemovedDefinitionIsReported(t *testing.T) {
 	findings, err := compare([]*apiextensionsv1.CustomResourceDefinition{definition(t, before)}, nil)
 	if err != nil || len(findings) != 1 || !strings.Contains(findings[0].Message, "apps.example.com") {
 		t.Fatalf("%v, %v", findings, err)
@@ -104,7 +104,7 @@ func TestADefinitionThatIsGoneIsTold(t *testing.T) {
 func TestTheReleaseBeforeIsABundleOrCRDsAlone(t *testing.T) {
 	folder := t.TempDir()
 	if _, err := definitions(folder); err == nil || !strings.Contains(err.Error(), "no CRDs") {
-		t.Fatalf("an empty folder was taken: %v", err)
+		t.Fatalf("an empty directory was accepted: %v", err)
 	}
 	text := "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition" + before
 	for _, place := range []string{"crd.yaml", "manifests/crd.yaml"} {

@@ -58,7 +58,8 @@ const removed = "Migrate the API(s) for "
 // of is an API with where it is used.
 var of = regexp.MustCompile(`[^,]+: \(\[(?:"[^"]*"[ ,]*)+\]\)`)
 
-// apart makes one message of each removed API, which come in one and in any order: so each has to be excused by itself.
+// apart splits the message about removed APIs, which come in one and in any order, into one per API, so that each needs its own
+// exception.
 func apart(message string) []string {
 	what, apis, listed := strings.Cut(message, removed)
 	each := of.FindAllString(apis, -1)

@@ -95,7 +95,7 @@ func says(findings []Finding, check, words string) bool {
 	})
 }
 
-func TestAFolderThatIsNoBundleIsRefused(t *testing.T) {
+func TestADirectoryThatIsNoBundleIsRejected(t *testing.T) {
 	if _, err := load(t.TempDir()); err == nil {
 		t.Fatal("it was taken")
 	}

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 )
 
-// listen gives an address of this machine that nobody else uses.
+// listen returns an unused address of this machine.
 func listen(t *testing.T) net.Listener {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -46,6 +46,6 @@ func TestAServerThatIsSilentOrNotThereIsNotHealthy(t *testing.T) {
 	}
 	listener.Close()
 	if err := probe(address, 10*time.Second); err == nil {
-		t.Error("nobody listens, and it is healthy")
+		t.Error("no server listens, and it is healthy")
 	}
 }

@@ -91,7 +91,7 @@ func (o outcome) of(object []byte) (*unstructured.Unstructured, error) {
 }
 
 var (
-	// What stands for the time of a run in an expected outcome.
+	// The placeholder for the time of a run in an expected outcome.
 	noTime  = "0001-01-01T00:00:00Z"
 	seconds = regexp.MustCompile(`^(.*-)([0-9]{10})$`)
 )

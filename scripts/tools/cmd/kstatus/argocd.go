@@ -64,7 +64,7 @@ func (a argocd) actions(file string) (map[string]availability, error) {
 	return actions, nil
 }
 
-// runAction tells whether the object that comes of it is a new one, and what it is.
+// runAction returns the object that results, and whether it is a new one.
 func (a argocd) runAction(file, action string) (created bool, outcome []byte, err error) {
 	told, err := a.run("run-action", file, action)
 	if err != nil {

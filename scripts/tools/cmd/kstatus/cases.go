@@ -43,7 +43,7 @@ const (
 	disabled availability = "disabled"
 )
 
-// outcome is what an action makes of an object: a merge patch of it, or another object that it creates.
+// outcome is the result of an action on an object: a merge patch of it, or another object that it creates.
 type outcome struct {
 	Changes json.RawMessage `json:"changes"`
 	Creates json.RawMessage `json:"creates"`
@@ -110,7 +110,7 @@ func parseKindFile(path string, content []byte) (kindFile, error) {
 	return file, file.checkKinds()
 }
 
-// isEmpty tells whether a document has nothing but comments, as the one at the top of a file.
+// isEmpty reports whether a document has nothing but comments, as the one at the top of a file.
 func isEmpty(document []byte) bool {
 	var content any
 	return yaml.Unmarshal(document, &content) == nil && content == nil

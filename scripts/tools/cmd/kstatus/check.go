@@ -22,7 +22,7 @@ func check(arguments []string) error {
 		return err
 	}
 	if flags.NArg() != 1 || *program == "" || *config == "" {
-		return errors.New("check needs --argocd, --config and a folder")
+		return errors.New("check needs --argocd, --config and a directory")
 	}
 	wrong, err := checkAll(argocd{*program, *config}, flags.Arg(0), *only)
 	if err != nil {

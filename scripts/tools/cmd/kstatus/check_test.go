@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// What stands for Argo CD's program: it answers as that does, for an action `restart` and the condition Ready.
+// A fake of Argo CD's program: it answers as that does, for an action `restart` and the condition Ready.
 const program = `#!/bin/sh
 command=$4 file=$5
 case $command in
@@ -110,7 +110,7 @@ func TestEachKindWithLuaHasAFileAndTheReverse(t *testing.T) {
 	}
 }
 
-func TestAProgramThatFailsIsToldWithItsWords(t *testing.T) {
+func TestAProgramThatFailsIsReportedWithItsMessage(t *testing.T) {
 	argo := argocd{put(t, filepath.Join(t.TempDir(), "argocd"), "#!/bin/sh\necho no such kind >&2\nexit 1\n"), "/dev/null"}
 	if _, _, err := argo.health("a.yaml"); err == nil || !strings.Contains(err.Error(), "no such kind") {
 		t.Errorf("%v", err)

@@ -9,10 +9,10 @@ import (
 )
 
 const usage = `usage: kstatus FILE...
-       kstatus check --argocd PROGRAM --config argocd-cm.yaml [--only KIND] FOLDER
-       kstatus reasons --rules FILE --declared FILE FOLDER
+       kstatus check --argocd PROGRAM --config argocd-cm.yaml [--only KIND] DIR
+       kstatus reasons --rules FILE --declared FILE DIR
 
-Prints the kstatus of each object. FOLDER has a file for each kind, named after it, whose documents are objects with what
+Prints the kstatus of each object. DIR has a file for each kind, named after it, whose documents are objects with what
 Argo CD and kstatus must make of them: check compares that with what they do make of them, and reasons says which reason
 that the operators can write is in none of the objects.
 `

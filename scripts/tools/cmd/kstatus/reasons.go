@@ -40,7 +40,7 @@ func reasons(arguments []string) error {
 		return err
 	}
 	if flags.NArg() != 1 || *rulesFile == "" || *declaredFile == "" {
-		return errors.New("reasons needs --rules, --declared and a folder")
+		return errors.New("reasons needs --rules, --declared and a directory")
 	}
 	rules, err := readRules(*rulesFile)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// judged runs the command on a kind with these reasons, beside shared ones, and these rules.
+// judged runs the command on a kind with these reasons, in addition to shared ones, and these rules.
 func judged(t *testing.T, own, shared, rules string) string {
 	t.Helper()
 	root := t.TempDir()

@@ -13,7 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Build is what kustomize makes of a folder.
+// Build is kustomize's result for a directory.
 type Build struct {
 	Name    string
 	Objects []Object
@@ -58,7 +58,7 @@ func (o Object) String() string {
 	return o.kind() + " " + o.namespace() + "/" + o.name()
 }
 
-// build runs kustomize on a folder of the repository. A word on stderr is a finding, with or without an error.
+// build runs kustomize on a directory of the repository. Output on stderr is a finding, with or without an error.
 func (p *Project) build(report *Report, name, path string) *Build {
 	command := exec.Command(p.Kustomize, "build", path)
 	command.Dir = p.Root
@@ -69,7 +69,7 @@ func (p *Project) build(report *Report, name, path string) *Build {
 		report.add(name, "does not build: %s", words)
 		return nil
 	} else if words != "" {
-		report.add(name, "builds, but not without a word: %s", words)
+		report.add(name, "builds, but with a warning: %s", words)
 	}
 	objects, err := objectsOf(&output)
 	if err != nil {

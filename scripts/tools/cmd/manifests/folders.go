@@ -13,7 +13,7 @@ import (
 // Folder is a folder with a kustomization.yaml, by its path in the repository.
 type Folder struct {
 	Path string
-	// What the file says, as far as it is looked at here.
+	// The part of the file that the checks read.
 	Kind         string        `yaml:"kind"`
 	Resources    []string      `yaml:"resources"`
 	Components   []string      `yaml:"components"`
@@ -91,7 +91,7 @@ func readFolder(file, path string) (*Folder, error) {
 	return folder, yaml.Unmarshal(text, folder)
 }
 
-// checkFolder looks at what the file says, before anything is built.
+// checkFolder checks the file itself, before anything is built.
 func (p *Project) checkFolder(report *Report, folder *Folder) {
 	for field, instead := range deprecated {
 		if _, used := folder.Fields[field]; used {
@@ -114,7 +114,7 @@ func (p *Project) checkFolder(report *Report, folder *Folder) {
 	}
 	for _, resource := range folder.Resources {
 		if _, err := os.Stat(filepath.Join(p.Root, folder.Path, resource)); err != nil && !remote(resource) {
-			report.add(folder.Path, "names the resource %s, and there is no such file or folder", resource)
+			report.add(folder.Path, "names the resource %s, and there is no such file or directory", resource)
 		}
 	}
 }

@@ -94,7 +94,7 @@ func checkSources(report *Report, build *Build) {
 	}
 }
 
-// checkVariables: a setting with a name that nobody reads does nothing, and says nothing.
+// checkVariables: a setting with a name that no program reads has no effect, and causes no error.
 func (p *Project) checkVariables(report *Report, build *Build) {
 	sources := sourcesOf(build)
 	for _, object := range build.Objects {

@@ -1,5 +1,5 @@
-// manifests says what is wrong with the kustomizations of this project: what kustomize itself takes without a word, and a
-// cluster would refuse or, worse, take. Each finding is a sentence on stderr.
+// manifests reports faults of this project's kustomizations that kustomize itself accepts without a warning, and that a cluster
+// would reject or, worse, accept. Each finding is a message on stderr.
 package main
 
 import (
@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Project is what the checks are told of the project.
+// Project is the checks' input about the project.
 type Project struct {
 	// Root is the repository's folder.
 	Root string
@@ -40,7 +40,7 @@ func main() {
 	if len(report.findings) > 0 {
 		os.Exit(1)
 	}
-	fmt.Printf("%d folders, and %d components alone and together, build without a word: %d objects are as their schemas say\n",
+	fmt.Printf("%d directories, and %d components alone and together, build without a warning: %d objects match their schemas\n",
 		report.folders, report.components, report.objects)
 }
 
@@ -50,10 +50,10 @@ func read() (*Project, error) {
 	flag.StringVar(&project.Kustomize, "kustomize", "kustomize", "the program")
 	flag.StringVar(&project.DevImage, "dev-image", "", "the manager's image without its tag, in development")
 	flag.StringVar(&project.ReleaseImage, "release-image", "", "the same of a release, without its digest")
-	schemas := flag.String("schemas", "", "a folder with openapi/*.json of Kubernetes and crds/*.yaml")
+	schemas := flag.String("schemas", "", "a directory with openapi/*.json of Kubernetes and crds/*.yaml")
 	variables := flag.String("variables", "", "a file with what the manager's --help prints")
 	flag.Usage = func() {
-		fmt.Fprintln(os.Stderr, "usage: manifests OPTION... [FOLDER...]: with folders, only these are built")
+		fmt.Fprintln(os.Stderr, "usage: manifests OPTION... [DIR...]: with directories, only these are built")
 		flag.PrintDefaults()
 	}
 	flag.Parse()
@@ -102,13 +102,13 @@ func (p *Project) check() *Report {
 	var components []*Folder
 	for _, folder := range folders {
 		p.checkFolder(report, folder)
-		// One that is elsewhere is for somebody else's kustomization: argocd/health for Argo CD's, which scripts/check-health builds.
+		// A directory elsewhere is for another project's kustomization: argocd/health for Argo CD's, which scripts/check-health builds.
 		if folder.isComponent() && strings.HasPrefix(folder.Path, "kustomize/components/") {
 			components = append(components, folder)
 		}
 	}
 	if len(report.findings) > 0 {
-		// What names things that are not there does not build, and would be told twice.
+		// A file that names missing things does not build, and would be reported twice.
 		return report
 	}
 	wanted := func(folder *Folder) bool { return len(p.Only) == 0 || slices.Contains(p.Only, folder.Path) }

@@ -12,11 +12,11 @@ const (
 	manager = "multi-operator-manager"
 	// What config/default puts before every name.
 	prefix = "multi-operator-"
-	// What stands for the manager's image until an overlay sets it.
+	// The placeholder for the manager's image until an overlay sets it.
 	placeholder = "multi-operator"
 )
 
-// Namespaces that are others' and that an object of ours belongs into all the same.
+// Foreign namespaces in which objects of this project belong nevertheless.
 var others = []string{"argocd", "flux-system"}
 
 // checkSecrets: git is read by more people than a cluster's Secrets.
@@ -78,20 +78,20 @@ func checkSubjects(report *Report, build *Build) {
 			subject := Object(fields)
 			account := subject.text("namespace") + "/" + subject.text("name")
 			if subject.text("kind") == "ServiceAccount" && !accounts[account] && !foreign(subject.text("namespace")) {
-				report.add(build.Name, "%s gives rights to the account %s, which the build does not have", object, account)
+				report.add(build.Name, "%s grants permissions to the account %s, which the build does not have", object, account)
 			}
 		}
 	}
 }
 
-// A namespace that the project does not make: a monitoring system's account may be given a right.
+// A namespace that the project does not create: a monitoring system's account may be granted a permission.
 func foreign(namespace string) bool {
 	return namespace != system && !strings.HasPrefix(namespace, "multi-operator")
 }
 
-// checkNamespaces: an object that kustomize has left in no namespace, or in one that nobody makes, lands where nobody looks.
+// checkNamespaces: an object without a namespace, or in one that nothing creates, ends up in an unexpected place.
 func checkNamespaces(report *Report, build *Build, schemas *Schemas) {
-	// These are completed by whoever includes them.
+	// The including kustomization completes these.
 	parts := []string{"config/", "kustomize/watched-namespace", "kustomize/instances-network-policy", "kustomize/instances/base", "kustomize/olm/base"}
 	if slices.ContainsFunc(parts, func(part string) bool { return strings.HasPrefix(build.Name, part) }) {
 		return
@@ -113,7 +113,7 @@ func checkNamespaces(report *Report, build *Build, schemas *Schemas) {
 	}
 }
 
-// What Argo CD and Flux heed, in this order: each leaves a Namespace with both where it is.
+// What Argo CD and Flux respect, in this order: each leaves a Namespace with both where it is.
 var kept = [][2]string{
 	{"argocd.argoproj.io/sync-options", "Prune=false,Delete=false"},
 	{"kustomize.toolkit.fluxcd.io/prune", "disabled"},

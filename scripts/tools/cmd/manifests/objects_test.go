@@ -18,7 +18,7 @@ func found(t *testing.T, name, objects string, check func(*Report, *Build)) stri
 	return strings.Join(report.findings, "\n")
 }
 
-// expect wants a finding with these words, or none where there are no words.
+// expect requires a finding with these parts, or none if there are no parts.
 func expect(t *testing.T, found, words string) {
 	t.Helper()
 	if words == "" && found != "" || !strings.Contains(found, words) {
@@ -68,7 +68,7 @@ func TestRightsGoToAccountsOfTheBuild(t *testing.T) {
 	}
 }
 
-func TestObjectsAreInNamespacesThatSomebodyMakes(t *testing.T) {
+func TestObjectsAreInNamespacesThatTheBuildCreates(t *testing.T) {
 	s := schemas(t)
 	check := func(report *Report, build *Build) { checkNamespaces(report, build, s) }
 	for text, words := range map[string]string{

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What stands for kustomize: it prints what the folder's file `built` has, says what is in `said`, and fails with `fails`.
+// A fake of kustomize: it prints the file `built` of the directory, writes `said` to stderr, and fails with `fails`.
 const kustomize = `#!/bin/sh
 cd "$2"
 [ ! -e said ] || cat said >&2
@@ -15,7 +15,7 @@ cd "$2"
 [ ! -e built ] || cat built
 `
 
-// repository makes a project of these files, and checks it.
+// repository creates a project of these files, and checks it.
 func repository(t *testing.T, files map[string]string) string {
 	t.Helper()
 	p := project()
@@ -43,7 +43,7 @@ func TestWhatAKustomizationNamesIsThere(t *testing.T) {
 	for text, words := range map[string]string{
 		"components: [../../components/monitorin]":                             "and there is none: there are monitoring",
 		"components: [../../base]":                                             "as a component, and it is none",
-		"resources: [../bases]":                                                "and there is no such file or folder",
+		"resources: [../bases]":                                                "and there is no such file or directory",
 		"resources: ['https://example.com/a?ref=v1']":                          "",
 		"commonLabels: {a: b}":                                                 "the field commonLabels is deprecated: labels takes its place",
 		"secretGenerator: [{name: login, literals: [a=b]}]":                    "secretGenerator would put a secret into git: [login]",
@@ -68,7 +68,7 @@ func TestWhatKustomizeSaysIsAFinding(t *testing.T) {
 	expect(t, repository(t, map[string]string{folder + "kustomization.yaml": "", folder + "said": "no such field", folder + "fails": ""}),
 		"does not build: no such field")
 	expect(t, repository(t, map[string]string{folder + "kustomization.yaml": "", folder + "said": "Warning: deprecated"}),
-		"builds, but not without a word: Warning: deprecated")
+		"builds, but with a warning: Warning: deprecated")
 	expect(t, repository(t, map[string]string{folder + "kustomization.yaml": "", folder + "built": "a: b: c"}),
 		"what it builds cannot be read")
 	expect(t, repository(t, map[string]string{folder + "kustomization.yaml": "", folder + "built": "{apiVersion: v2, kind: Pod}"}),

@@ -14,7 +14,7 @@ import (
 // Schemas are those of every kind, made strict: a field that a schema does not name is a fault, as it is to kubectl.
 type Schemas struct {
 	validator validator.Validator
-	// Where kubeconform finds the schemas: files of its layout, made of what Kubernetes and CRDs publish.
+	// Where kubeconform finds the schemas: files of its layout, generated from those that Kubernetes and CRDs publish.
 	folder string
 	// Each apiVersion and kind that has a schema.
 	known map[string]bool
@@ -73,7 +73,7 @@ func each(pattern string, add func(file string) error) error {
 	return nil
 }
 
-// add writes a schema where kubeconform looks for it.
+// add writes a schema to kubeconform's location.
 func (s *Schemas) add(apiVersion, kind string, schema any) error {
 	s.known[apiVersion+" "+kind] = true
 	group, version, found := strings.Cut(apiVersion, "/")
@@ -168,7 +168,7 @@ func (s *Schemas) addDefinition(definition Object) error {
 	return nil
 }
 
-// tighten makes a structural schema one of JSON: other fields than those that it names are faults, `nullable` is a type.
+// tighten turns a structural schema into one of JSON: other fields than those that it names are faults, `nullable` is a type.
 func tighten(value any) {
 	switch value := value.(type) {
 	case []any:
@@ -218,8 +218,8 @@ func (s *Schemas) faults(object Object) []string {
 	return []string{"its schema cannot be used: " + result.Err.Error()}
 }
 
-// places are the parts of kubeconform's sentence, each with the field that it is about. What it begins with says where the
-// schema is, in a folder that is gone when it is read.
+// places are the parts of kubeconform's message, each with the field that it is about. The beginning of the message says where
+// the schema is, in a directory that is deleted when the message is read.
 func places(sentence string) []string {
 	var faults []string
 	for _, part := range strings.Split(sentence, " - at ")[1:] {

@@ -94,7 +94,7 @@ func object(t *testing.T, text string) Object {
 	return all[0]
 }
 
-func TestFaultsAreToldWithTheirFields(t *testing.T) {
+func TestFaultsAreReportedWithTheirFields(t *testing.T) {
 	s := schemas(t)
 	const database = "{apiVersion: example.com/v1, kind: Database, metadata: {name: a, labels: {b: c}}, spec: "
 	const deployment = "{apiVersion: apps/v1, kind: Deployment, metadata: {name: a}, spec: "

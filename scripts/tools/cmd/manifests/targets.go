@@ -22,7 +22,7 @@ func (s Selector) String() string {
 	return strings.Trim(strings.TrimSpace(s.Kind+" "+strings.Trim(s.Namespace+"/"+s.Name, "/")), " ")
 }
 
-// selects as kustomize does: by regular expressions that have to match as a whole, a name also as it was before its prefix.
+// selects as kustomize does: by regular expressions that have to match completely, a name also as it was before its prefix.
 func (s Selector) selects(object Object) bool {
 	_, version, _ := strings.Cut(object.text("apiVersion"), "/")
 	if version == "" {

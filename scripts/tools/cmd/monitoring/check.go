@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// unitTests is of promtool's format what tells which alerts are tested.
+// unitTests is the part of promtool's format that shows which alerts are tested.
 type unitTests struct {
 	Tests []struct {
 		AlertRuleTests []struct {
@@ -21,7 +21,7 @@ type unitTests struct {
 	} `json:"tests"`
 }
 
-// checkAlerts says what of an alert would let down the person whom it wakes.
+// checkAlerts reports what is missing in an alert for the person whom it wakes.
 func checkAlerts(rendered *Rendered, runbooks, tests, url string) []string {
 	var findings []string
 	fires, silent, err := tested(tests)
@@ -93,7 +93,7 @@ func runbook(path, name string) []string {
 		at += found
 	}
 	if !regexp.MustCompile("(?s)```\n.*kubectl .*```").MatchString(text) {
-		return []string{path + " has no command to look with"}
+		return []string{path + " has no command for the diagnosis"}
 	}
 	return nil
 }

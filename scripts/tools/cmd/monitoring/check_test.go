@@ -46,7 +46,7 @@ func TestAGoodAlertHasNoFindings(t *testing.T) {
 	}
 }
 
-func TestWhatWouldLetAPersonDownIsTold(t *testing.T) {
+func TestFaultsOfAnAlertAreReported(t *testing.T) {
 	for _, one := range []struct{ old, new, words string }{
 		{"summary: The manager's backup is old", "summary: Old", "its summary says nothing"},
 		{"backup is old\n", "backup is old.\n", "ends without a full stop"},
@@ -55,7 +55,7 @@ func TestWhatWouldLetAPersonDownIsTold(t *testing.T) {
 		{"# ManagerOld\n", "# Manager\n", "does not begin with # ManagerOld"},
 		{"## Mitigation", "## What to do", `has no "## Mitigation" where it belongs`},
 		{"## Impact", "## Mitigation", `has no "## Impact" where it belongs`},
-		{"kubectl get pods", "look", "has no command to look with"},
+		{"kubectl get pods", "look", "has no command for the diagnosis"},
 		{"exp_alerts: [{exp_labels: {}}]", "exp_alerts: []", "sees it fire"},
 		{"exp_alerts: []", "exp_alerts: [{}]", "sees it silent"},
 		{"alert: ManagerOld", "alert: ManagerNew", "ManagerOld.md is of no alert"},
@@ -75,11 +75,11 @@ func TestAGoodDashboardHasNoFindings(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongWithADashboardIsTold(t *testing.T) {
+func TestFaultsOfADashboardAreReported(t *testing.T) {
 	for _, one := range []struct{ old, new, words string }{
 		{`"uid": "manager"`, `"uid": ""`, "it needs a title, a uid and a tag"},
 		{`"editable": false`, `"editable": true`, "it is editable"},
-		{`"refresh": 2`, `"refresh": 1`, "variable name is not looked up again"},
+		{`"refresh": 2`, `"refresh": 1`, "variable name is not refreshed"},
 		{`{"name": "datasource", "type": "datasource"}, `, ``, "its first variable is not the datasource"},
 		{`"id": 2`, `"id": 1`, "panel id 1 is there twice"},
 		{`"x": 12`, `"x": 11`, `panels "Backups" and "Ready" overlap`},
@@ -90,7 +90,7 @@ func TestWhatIsWrongWithADashboardIsTold(t *testing.T) {
 		{`"targets": [{"refId": "A", "expr": "sum(up{job=\"multi-operator-metrics\"})", "instant": true}]`, `"targets": []`, "it asks nothing"},
 		{`\"$name\"`, `\"$nome\"`, "there is no variable nome"},
 		{`[$__rate_interval]`, `[5m]`, "rate without $__rate_interval"},
-		{`sum(up{job=`, `sum(up{namespace=`, "up is told of by others, too"},
+		{`sum(up{job=`, `sum(up{namespace=`, "up is a metric of other targets, too"},
 		{`sum(up{job=\"multi-operator-metrics\"})`, `sum(up`, "parse error"},
 		{"grafana_dashboard", "dashboard", "there is no dashboard"},
 	} {

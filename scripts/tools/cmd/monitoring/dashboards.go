@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// Dashboard is of Grafana's model what is looked at here.
+// Dashboard is the part of Grafana's model that the checks read.
 type Dashboard struct {
 	File       string     `json:"-"`
 	Title      string     `json:"title"`
@@ -115,7 +115,7 @@ func (d Dashboard) problems() []string {
 	for _, of := range d.Templating.List {
 		known[of.Name] = true
 		if of.Type == "query" && of.Refresh != 2 {
-			say("variable %s is not looked up again when the time changes", of.Name)
+			say("variable %s is not refreshed when the time changes", of.Name)
 		}
 	}
 	if len(d.Templating.List) == 0 || d.Templating.List[0].Name != "datasource" || d.Templating.List[0].Type != "datasource" {
@@ -191,14 +191,14 @@ func (t Target) problems(known map[string]bool) []string {
 			problems = append(problems, call.Func.Name+" without $__rate_interval")
 		}
 		if selector, ok := node.(*parser.VectorSelector); ok && !scoped(selector) {
-			problems = append(problems, selector.Name+" is told of by others, too: it needs job=\"multi-operator-metrics\"")
+			problems = append(problems, selector.Name+" is a metric of other targets, too: it needs job=\"multi-operator-metrics\"")
 		}
 		return nil
 	})
 	return problems
 }
 
-// Metrics of these names are ours alone.
+// Only this project has metrics of these names.
 var ours = regexp.MustCompile(`^(sampledb|etcd_cluster|multi_operator)_`)
 
 func scoped(selector *parser.VectorSelector) bool {

@@ -33,13 +33,13 @@ func run(command string, arguments []string) error {
 		faster     = flags.Float64("faster", 1, "divide `for`, ranges and intervals by this")
 		ages       = flags.Float64("ages", 1, "divide what an age is compared with by this")
 		rules      = flags.String("rules", "rules.yaml", "the file of rules that the configuration names")
-		runbooks   = flags.String("runbooks", "", "the folder of runbooks")
-		tests      = flags.String("tests", "", "the folder of promtool's tests")
+		runbooks   = flags.String("runbooks", "", "the directory of runbooks")
+		tests      = flags.String("tests", "", "the directory of promtool's tests")
 		url        = flags.String("url", "", "what a runbook's URL begins with")
 		prometheus = flags.String("prometheus", "", "Prometheus' URL")
 		excused    = flags.String("excused", "", "a file of panels that may return nothing: DASHBOARD / PANEL: WHY")
 		data       = flags.String("data", "", "write what the panels show into this file, as JSON")
-		minutes    = flags.Int("minutes", 15, "how far back the panels look")
+		minutes    = flags.Int("minutes", 15, "the time range of the panels, in minutes")
 	)
 	if err := flags.Parse(arguments); err != nil {
 		return err

@@ -21,7 +21,7 @@ type asked struct {
 	minutes            int
 }
 
-// Shown is what a panel shows: for whoever draws it.
+// Shown is what a panel shows, for the program that draws it.
 type Shown struct {
 	Panel
 	Series []Line `json:"series"`

@@ -13,7 +13,7 @@ import (
 	strict "sigs.k8s.io/yaml"
 )
 
-// Rendered is what of kustomize's output is looked at here.
+// Rendered is the part of kustomize's output that the checks read.
 type Rendered struct {
 	Monitors   map[string]*monitoring.ServiceMonitor
 	Rules      []monitoring.PrometheusRule
@@ -37,7 +37,7 @@ func read(from io.Reader) (*Rendered, error) {
 	}
 }
 
-// take keeps an object if it is of a kind of ours. A field that its kind does not have is an error.
+// take keeps an object if it is of a checked kind. A field that its kind does not have is an error.
 func (r *Rendered) take(document []byte) error {
 	var head core.ConfigMap
 	if err := strict.Unmarshal(document, &head); err != nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What kustomize has rendered, with one object of each kind that is looked at, and one that is not.
+// The rendered output of kustomize, with one object of each kind that is checked, and one that is not.
 const objects = `
 apiVersion: v1
 kind: Service

@@ -88,7 +88,7 @@ func TestAClaimOfAnImmediateClassGetsItsVolumeAtOnce(t *testing.T) {
 
 func TestAClaimThatWaitsForAPodGetsItsVolumeOnThePodsNode(t *testing.T) {
 	class := class(storage.VolumeBindingWaitForFirstConsumer)
-	// The other claim shows that the controller has looked at both.
+	// The other PVC shows that the controller has processed both.
 	first := of(class)
 	other := of(class)
 	other.Name, other.UID = "other", "5678"

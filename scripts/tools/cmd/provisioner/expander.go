@@ -18,8 +18,8 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// expander makes volumes of true size larger when their claims ask for that, while pods use them. The API server lets a claim grow
-// only where its class has allowVolumeExpansion, so what asks here may.
+// expander expands volumes of limited size to their PVCs' requests while pods use them. The API server lets a PVC grow only if
+// its class has allowVolumeExpansion, so each request here is allowed.
 type expander struct {
 	client  kubernetes.Interface
 	volumes *folders

@@ -12,7 +12,8 @@ import (
 	"sigs.k8s.io/sig-storage-lib-external-provisioner/v13/controller"
 )
 
-// folders makes a volume of a folder. Block volumes are not offered: the library refuses them, as SupportsBlock is missing.
+// folders provisions a directory as a volume. Block volumes are not offered: the library rejects them, as SupportsBlock is
+// missing.
 type folders struct {
 	// node is where a volume is if the scheduler has not selected a node. All nodes see the same folders and mounts.
 	node string
@@ -20,11 +21,11 @@ type folders struct {
 	fileSystems
 }
 
-// fileSystems makes and removes the file systems of volumes whose size is true.
+// fileSystems creates and removes the file systems of volumes of limited size.
 type fileSystems interface {
 	// make mounts a file system of that kind and size at a folder. What an earlier try left is taken up.
 	make(path, kind string, size int64) error
-	// grow makes an xfs larger while it is in use, and does nothing where it is as large.
+	// grow expands an xfs while it is in use, and does nothing if it is large enough.
 	grow(path string, size int64) error
 	// remove undoes that, and does nothing where there is none.
 	remove(path string) error
@@ -44,7 +45,7 @@ func (f *folders) Provision(_ context.Context, o controller.ProvisionOptions) (*
 	if o.StorageClass.ReclaimPolicy != nil {
 		policy = *o.StorageClass.ReclaimPolicy
 	}
-	log.Printf("made %s on node %s for claim %s/%s", o.PVName, node, o.PVC.Namespace, o.PVC.Name)
+	log.Printf("created %s on node %s for PVC %s/%s", o.PVName, node, o.PVC.Namespace, o.PVC.Name)
 	return &core.PersistentVolume{
 		ObjectMeta: meta.ObjectMeta{Name: o.PVName},
 		Spec: core.PersistentVolumeSpec{
@@ -90,7 +91,7 @@ func onlyOn(node string) *core.VolumeNodeAffinity {
 	}}}}
 }
 
-// Delete only ever removes a folder that this program made, whatever the object says by now.
+// Delete only ever removes a directory that this program created, whatever the object says by now.
 func (f *folders) Delete(_ context.Context, volume *core.PersistentVolume) error {
 	path := filepath.Join(f.root, volume.Name)
 	if volume.Spec.Local == nil || filepath.Clean(volume.Spec.Local.Path) != path {

@@ -116,7 +116,7 @@ func TestAClassMayNameItsFileSystem(t *testing.T) {
 	}
 }
 
-func TestOnlyFoldersOfItsOwnAreDeleted(t *testing.T) {
+func TestOnlyOwnDirectoriesAreDeleted(t *testing.T) {
 	f := &folders{node: "one", root: t.TempDir(), fileSystems: sizes{}}
 	volume := provision(t, f, asked("", nil))
 	other := t.TempDir()
@@ -141,6 +141,6 @@ func TestOnlyFoldersOfItsOwnAreDeleted(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(volume.Spec.Local.Path); !os.IsNotExist(err) {
-		t.Errorf("its own folder is still there: %v", err)
+		t.Errorf("its own directory is still there: %v", err)
 	}
 }

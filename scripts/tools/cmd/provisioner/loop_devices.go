@@ -11,8 +11,9 @@ import (
 	"strings"
 )
 
-// How each kind of file system is made. Its name ends that of the file that holds it, beside the folder where it is mounted. One that
-// grows while it is in use is xfs: for ext4 the kernel asks for CAP_SYS_RESOURCE, which root does not have in every container.
+// How to create each kind of file system. Its name is the suffix of the file that holds it, next to the directory where it is
+// mounted. One that grows while it is in use is xfs: for ext4 the kernel requires CAP_SYS_RESOURCE, which root does not have in
+// every container.
 var formats = map[string][]string{
 	"ext4": {"mkfs.ext4", "-q", "-F", "-m", "0", "-O", "^has_journal"},
 	"xfs":  {"mkfs.xfs", "-q", "-f"},
@@ -41,14 +42,14 @@ func (l loopDevices) make(path, kind string, size int64) error {
 	if err := l.run("mount", "-o", "loop", file, path); err != nil {
 		return err
 	}
-	// A database takes a folder with something in it for somebody else's.
+	// A database takes a directory that is not empty for foreign data.
 	if err := os.Remove(filepath.Join(path, "lost+found")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil
 }
 
-// format makes the file under another name first: under its own it is always a whole file system.
+// format creates the file under another name first: under its own it is always a complete file system.
 func (l loopDevices) format(name, kind string, size int64) error {
 	command, known := formats[kind]
 	if !known {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// commands stands for the system's programs: it notes what is run, and fails for those named in fail.
+// commands is a fake of the system's programs: it records the calls, and fails for those named in fail.
 type commands struct {
 	ran  []string
 	fail map[string]bool
@@ -24,7 +24,7 @@ func (c *commands) ask(name string, arguments ...string) (string, error) {
 	return c.said[name], nil
 }
 
-func TestAFileSystemIsMadeOnceAndMountedWhereItIsNot(t *testing.T) {
+func TestAFileSystemIsCreatedOnceAndMountedIfItIsNot(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pvc-1")
 	if err := os.MkdirAll(filepath.Join(path, "lost+found"), 0o755); err != nil {
 		t.Fatal(err)
@@ -52,7 +52,7 @@ func TestAFileSystemIsMadeOnceAndMountedWhereItIsNot(t *testing.T) {
 	}
 }
 
-func TestAFileSystemThatCouldNotBeMadeIsMadeAnew(t *testing.T) {
+func TestAFileSystemThatCouldNotBeCreatedIsRecreated(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pvc-1")
 	system := &commands{fail: map[string]bool{"mountpoint": true, "mkfs.ext4": true}}
 	if err := (loopDevices{system.ask}).make(path, "ext4", 1<<20); err == nil {

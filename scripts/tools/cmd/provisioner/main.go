@@ -1,8 +1,8 @@
-// Command provisioner makes volumes for the nodes of a scripts/cluster cluster, all of which are on this machine.
+// Command provisioner creates volumes for the nodes of a scripts/cluster cluster, all of which are on this machine.
 //
-// A claim whose storage class names this provisioner gets a folder of its own, writable for every user (pods run as
-// any user id), as a `local` volume, so that fsGroup works as it does on real disks. When the claim goes and the
-// reclaim policy is Delete, the folder and the volume go too. Volumes of true size grow with their claims.
+// A PVC whose storage class names this provisioner gets a directory of its own, writable for every user (pods run as any user
+// id), as a `local` volume, so that fsGroup works as it does on real disks. When the PVC is deleted and the reclaim policy is
+// Delete, the directory and the volume are deleted too. Volumes of limited size grow with their PVCs.
 package main
 
 import (
@@ -26,7 +26,7 @@ const name = "multi-operator.local/folder"
 func main() {
 	kubeconfig := flag.String("kubeconfig", "", "kubeconfig file")
 	node := flag.String("node", "", "the node of volumes for which the scheduler has selected none")
-	folder := flag.String("folder", "", "the folder in which volumes are made")
+	folder := flag.String("folder", "", "the directory in which volumes are created")
 	flag.Parse()
 	if *node == "" || *folder == "" {
 		log.Fatal("--node and --folder are required")
@@ -53,7 +53,7 @@ func main() {
 
 func newController(ctx context.Context, client kubernetes.Interface, made *folders) *controller.ProvisionController {
 	return controller.NewProvisionController(ctx, client, name, made,
-		// One provisioner a cluster: nobody else leads.
+		// One provisioner per cluster: no other one leads.
 		controller.LeaderElection(false),
 		// Tests wait for volumes, and a claim may become possible at any time: the library's own pause is 15 s, and it gives up.
 		controller.RateLimiter(workqueue.NewTypedItemExponentialFailureRateLimiter[string](100*time.Millisecond, 30*time.Second)),

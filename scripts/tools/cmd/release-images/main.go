@@ -6,8 +6,8 @@
 //	release-images may-push NAME        fails unless the registry would take it
 //	release-images exists NAME...       prints those that the registry does not have
 //	release-images push TAR NAME        prints the digest that the registry then has
-//	release-images take TAR ARCHITECTURE NAME FOLDER   writes the image as FOLDER/image.tar by another name, and the programs
-//	                                    in its root folder beside it; prints the image's digest
+//	release-images take TAR ARCHITECTURE NAME DIR   writes the image as DIR/image.tar by another name, and the programs
+//	                                    in its root directory next to it; prints the image's digest
 //
 // Credentials are those of `docker login` or `podman login`.
 package main
@@ -43,7 +43,7 @@ func main() {
 		}
 	case "take":
 		if len(arguments) != 4 {
-			log.Fatal("usage: release-images take TAR ARCHITECTURE NAME FOLDER")
+			log.Fatal("usage: release-images take TAR ARCHITECTURE NAME DIR")
 		}
 		var digest string
 		if digest, err = take(arguments[0], arguments[1], arguments[2], arguments[3]); err == nil {

@@ -80,7 +80,7 @@ func push(file, image string) (string, error) {
 		return "", err
 	}
 	if there.Digest != digest {
-		return "", fmt.Errorf("the registry has made %s of %s", there.Digest, digest)
+		return "", fmt.Errorf("the registry has stored %s instead of %s", there.Digest, digest)
 	}
 	return digest.String(), nil
 }

@@ -165,7 +165,7 @@ func TestTheSameImagesMakeTheSameBytes(t *testing.T) {
 	}
 }
 
-func TestARegistryThatDoesNotKnowUsIsToldApart(t *testing.T) {
+func TestAnUnreachableRegistryIsAnError(t *testing.T) {
 	server := httptest.NewServer(registry.New())
 	where := strings.TrimPrefix(server.URL, "http://") + "/p:1.0.0"
 	server.Close()

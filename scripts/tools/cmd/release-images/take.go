@@ -18,7 +18,7 @@ import (
 )
 
 // take takes the image of one architecture out of an index as it is, and writes it as a tar by another name, for clusters
-// without a registry; and the programs in its root folder beside it. It returns the image's digest, which the index has too.
+// without a registry; and the programs in its root directory next to it. It returns the image's digest, which the index has too.
 func take(file, architecture, name, folder string) (string, error) {
 	unpacked, err := ocilayout.Unpack(file)
 	if err != nil {

@@ -50,7 +50,7 @@ func prose(file, content string) []line {
 var literal = regexp.MustCompile(`(?s)//[^\n]*|/\*.*?\*/|b?r##".*?"##|b?r#".*?"#|b?r"[^"]*"|"(?:\\.|[^"\\])*"|'(?:\\.[^']*|[^\\'])'`)
 var tests = regexp.MustCompile(`(?m)^#\[cfg\(test\)\]\s*\n(?:#\[[^\n]*\n)*mod \w+ \{`)
 
-// literals are the strings of a Rust file that have more than one word, outside its tests.
+// literals are the strings of a Rust file that have at least one blank, outside its tests.
 func literals(content string) []line {
 	if start := tests.FindStringIndex(content); start != nil {
 		content = content[:start[0]]

@@ -36,7 +36,7 @@ func (r *Run) stageSeconds() map[string]float64 {
 	return seconds
 }
 
-// testSeconds leaves out ignored tests: a test that stopped running counts as gone.
+// testSeconds leaves out ignored tests: a test that stopped running counts as removed.
 func (r *Run) testSeconds() map[string]float64 {
 	seconds := map[string]float64{}
 	for _, test := range r.Tests {

@@ -128,7 +128,7 @@ func (r *reader) test(event Event) error {
 	return r.records.Encode(test)
 }
 
-// What of a failed test's words is recorded: as many lines, and of each as many characters.
+// How much of a failed test's output is recorded: the number of lines, and of characters in each.
 const (
 	excerptLines = 12
 	excerptWidth = 400

@@ -98,7 +98,7 @@ func (r *Run) print(people io.Writer) {
 	r.printFailed(people)
 }
 
-// printFailed tells once more what failed, where people look first.
+// printFailed repeats the failures at the end, where people read first.
 func (r *Run) printFailed(people io.Writer) {
 	for _, test := range r.Tests {
 		if test.Result != "failed" {

@@ -47,7 +47,7 @@ func TestEachTestHasItsOwnSeconds(t *testing.T) {
 	}
 }
 
-func TestAFailedTestIsToldOfFromWhereItPanicked(t *testing.T) {
+func TestTheReportOfAFailedTestBeginsWhereItPanicked(t *testing.T) {
 	said := []string{"before", "thread 'a' panicked at b.rs:1:1:", strings.Repeat("x", 500)}
 	for range 20 {
 		said = append(said, "after")

@@ -20,7 +20,7 @@ where
     Ok(all.items.iter().map(ResourceExt::name_any).collect())
 }
 
-/// Waits until these claims are all that there are, and no Job, nor a pod of one.
+/// Waits until exactly these PVCs exist, and no Job or pod of a Job.
 pub async fn claims_alone(ns: &Namespace, claims: &[&str]) {
     ns.eventually("nothing to be left of what is over", || async {
         let (jobs, there, pods) = (names::<Job>(ns).await?, names::<PersistentVolumeClaim>(ns).await?, pods(ns).await?);
@@ -40,7 +40,7 @@ async fn pods(ns: &Namespace) -> Result<Vec<(String, bool)>, String> {
     Ok(all.items.iter().map(|pod| (pod.name_any(), of_job(pod))).collect())
 }
 
-/// Waits until a database is gone with all that was its own, but for its snapshots and their volume.
+/// Waits until a database is deleted with all that it owns, except its snapshots and their volume.
 pub async fn nothing_of(ns: &Namespace, name: &str) {
     let of = |names: Vec<String>| {
         let own = |other: &String| *other == name || other.starts_with(&format!("{name}-"));
@@ -48,7 +48,7 @@ pub async fn nothing_of(ns: &Namespace, name: &str) {
         let data = |other: &String| other.starts_with(&format!("data-{name}-"));
         names.into_iter().filter(move |other| data(other) || own(other) && !stays(other)).collect::<Vec<_>>()
     };
-    ns.eventually("nothing to be left of a database that is gone", || async {
+    ns.eventually("nothing to be left of a deleted database", || async {
         let pods = pods(ns).await?.into_iter().map(|(pod, _)| pod).collect();
         let left = [
             names::<api::sample_db::SampleDB>(ns).await?,
@@ -66,8 +66,8 @@ pub async fn nothing_of(ns: &Namespace, name: &str) {
     .await;
 }
 
-/// The snapshots that there are of that database and for that reason; each is proved.
-pub async fn proved(ns: &Namespace, name: &str, reason: SnapshotReason) -> Vec<String> {
+/// The snapshots of this database for this reason; each is verified.
+pub async fn verified(ns: &Namespace, name: &str, reason: SnapshotReason) -> Vec<String> {
     let all = ns.api::<SampleDBSnapshot>().list(&ListParams::default()).await.expect("snapshots can be listed");
     let of = all.items.iter().filter(|snapshot| snapshot.spec.sample_db == name && snapshot.spec.reason == reason);
     of.map(|snapshot| {

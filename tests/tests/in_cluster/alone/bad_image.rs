@@ -1,8 +1,8 @@
-//! An image that cannot be had is told on the MyApp in time, and what ran goes on running.
+//! The MyApp reports an image that cannot be pulled in time, and the old pods keep running.
 
 use std::time::{Duration, Instant};
 
-use api::my_app::{MyApp, Phase};
+use api::my_app::{MyApp, MyAppPhase};
 use e2e::namespace::Namespace;
 use e2e::objects::{phase, status};
 use e2e::patience::{Bar, Moment};
@@ -12,15 +12,15 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::api::ListParams;
 use serde_json::json;
 
+use crate::diagnosis::stalled;
 use crate::manifest::my_app;
 use crate::running::running;
-use crate::trouble::stalled;
 
 /// From a pod's failure to the condition. The promise is 5 s; a failure is what is far from it.
 const TOLD: Bar = Bar::work(Duration::from_secs(10));
 
 #[tokio::test]
-async fn a_bad_image_is_told_and_the_old_pods_serve() {
+async fn a_bad_image_is_reported_and_the_old_pods_serve() {
     let ns = Namespace::alone("image").await;
     ns.apply(&my_app("web", "{replicas: 3, image: nginx:1.25}")).await;
     running(&ns, 3).await;
@@ -32,15 +32,15 @@ async fn a_bad_image_is_told_and_the_old_pods_serve() {
         let waits = pods.items.iter().filter_map(waiting).find(|reason| reason.contains("Image"));
         waits.map(|_| Instant::now()).ok_or_else(|| "no pod waits for an image".to_owned())
     });
-    let told = async { (stalled(&ns, "ImagePullBackOff").await, Instant::now()) };
-    let (failed, (message, told)) = tokio::join!(failed, told);
-    let delay = told.saturating_duration_since(failed);
+    let reported = async { (stalled(&ns, "ImagePullBackOff").await, Instant::now()) };
+    let (failed, (message, reported)) = tokio::join!(failed, reported);
+    let delay = reported.saturating_duration_since(failed);
     drop(timing);
     println!("the pod's failure to the condition: {delay:.1?} (bar: 5 s): {message}");
     TOLD.holds("the condition", delay, begun.passed().slowness()).unwrap_or_else(|missed| panic!("{missed}"));
     assert!(message.contains("nginx:does-not-exist") && message.contains("3 of 3 pods are ready"), "{message}");
     let app = ns.get::<MyApp>("web").await;
-    assert_eq!(phase(&app), Some(Phase::Degraded));
+    assert_eq!(phase(&app), Some(MyAppPhase::Degraded));
     assert_eq!(
         status(&app).and_then(|status| status.image.as_deref()),
         Some("nginx:1.25"),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use api::my_app::{MyApp, Phase};
+use api::my_app::{MyApp, MyAppPhase};
 use e2e::cluster;
 use e2e::kubectl::kubectl_within;
 use e2e::namespace::Namespace;
@@ -32,20 +32,19 @@ async fn the_documented_manifest_becomes_three_ready_pods() {
     });
     let all_told =
         ns.until::<MyApp, _>(NAME, "the MyApp to run", |app| runs(app?, 3).then(|| (app.cloned(), begun.passed())));
-    let (pods_ready, (app, told)) = tokio::join!(pods_ready, all_told);
+    let (pods_ready, (app, reported)) = tokio::join!(pods_ready, all_told);
     drop(timing);
-    println!("apply to 3 ready pods: {pods_ready}; to Ready=True: {told} (bar: 8 s)");
-    let made = MADE.holds("3 ready pods", pods_ready.real, pods_ready.slowness());
-    made.unwrap_or_else(|missed| panic!("{missed}"));
+    println!("apply to 3 ready pods: {pods_ready}; to Ready=True: {reported} (bar: 8 s)");
+    let created = MADE.holds("3 ready pods", pods_ready.real, pods_ready.slowness());
+    created.unwrap_or_else(|missed| panic!("{missed}"));
 
     let app = app.expect("it runs");
     let last = status(&app).expect("it has a status");
     assert_eq!((last.ready.as_deref(), last.image.as_deref()), (Some("3/3"), Some("nginx:1.25")));
     assert_eq!(last.contract.conditions.len(), 1, "only Ready is left: {:?}", last.contract.conditions);
-    let early = history
-        .objects()
-        .into_iter()
-        .find(|app| phase(app) == Some(Phase::Running) && status(app).is_some_and(|status| status.ready_replicas < 3));
+    let early = history.objects().into_iter().find(|app| {
+        phase(app) == Some(MyAppPhase::Running) && status(app).is_some_and(|status| status.ready_replicas < 3)
+    });
     assert!(early.is_none(), "it said Running before all pods were ready: {early:?}");
 
     let columns = ns.kubectl(&["get", "myapp", NAME]).await.ok();
@@ -57,11 +56,11 @@ async fn the_documented_manifest_becomes_three_ready_pods() {
     drop(kubectl_within(Duration::from_secs(5), &wait).await.ok());
 
     let written = writes(&audit, &ns);
-    // On a slow machine pods are told of before any is ready.
+    // On a slow machine, the status counts pods before any is ready.
     let numbers = |app: &MyApp| app.status.as_ref().map(|status| (status.replicas, status.ready_replicas));
-    let told: Vec<(i32, i32)> = history.objects().iter().filter_map(numbers).collect();
-    let values = told.windows(2).filter(|pair| pair[0] != pair[1]).count();
-    println!("writes of ours: {} with {values} changes of numbers told\n{}", written.len(), lines(&written));
+    let reported: Vec<(i32, i32)> = history.objects().iter().filter_map(numbers).collect();
+    let values = reported.windows(2).filter(|pair| pair[0] != pair[1]).count();
+    println!("writes of the manager: {} with {values} changes of reported numbers\n{}", written.len(), lines(&written));
     // The Deployment, the first status, Ready; and one for each pair of numbers on the way to the last.
     assert!(
         written.len() <= 3 + values.saturating_sub(1),
@@ -74,11 +73,13 @@ async fn the_documented_manifest_becomes_three_ready_pods() {
 
 /// What status said, without its conditions' times.
 fn statuses(history: &[MyApp]) -> Vec<String> {
-    let told = history.iter().filter_map(|app| app.status.as_ref());
-    told.map(|status| {
-        let conditions = status.contract.conditions.iter().map(|c| format!("{}={:?} {}", c.type_, c.status, c.message));
-        let counts = [status.replicas, status.updated_replicas, status.ready_replicas];
-        format!("{:?} {counts:?} {:?}", status.phase, conditions.collect::<Vec<_>>())
-    })
-    .collect()
+    let reported = history.iter().filter_map(|app| app.status.as_ref());
+    reported
+        .map(|status| {
+            let conditions =
+                status.contract.conditions.iter().map(|c| format!("{}={:?} {}", c.type_, c.status, c.message));
+            let counts = [status.replicas, status.updated_replicas, status.ready_replicas];
+            format!("{:?} {counts:?} {:?}", status.phase, conditions.collect::<Vec<_>>())
+        })
+        .collect()
 }

@@ -28,21 +28,21 @@ async fn to_3_to_5_to_3_one_pod_lost_and_idle() {
     let timing = Timing::exclusive().await;
     let begun = Moment::now();
     let etcd = Etcd::apply(&ns, "web", "{size: 3}").await;
-    etcd.stands(3).await;
+    etcd.runs(3).await;
     measured("0 -> 3 voters", begun, 13);
     let begun = Moment::now();
     etcd.scale(5).await;
-    etcd.stands(5).await;
+    etcd.runs(5).await;
     measured("3 -> 5", begun, 11);
     let begun = Moment::now();
     etcd.scale(3).await;
-    let three = etcd.stands(3).await;
+    let three = etcd.runs(3).await;
     measured("5 -> 3", begun, 6);
 
     let writer = Writer::start(&etcd).await;
     let (lost, begun) = (ids(&three).into_keys().next().expect("members"), Moment::now());
     etcd.lose_pods(&[&lost]).await;
-    let after = etcd.stands(3).await;
+    let after = etcd.runs(3).await;
     measured("one pod deleted: back to full health", begun, 4);
     drop(timing);
     assert_eq!(ids(&after), ids(&three));

@@ -1,4 +1,4 @@
-//! What people change or delete by hand in a Deployment of ours comes back at once, by one write.
+//! A Deployment of the operator that was edited or deleted by hand is restored at once, by one write.
 
 use std::time::Duration;
 
@@ -19,12 +19,12 @@ use crate::running::running;
 use crate::writes::{lines, settled, taken_of, to, writes};
 
 const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
-/// From the edit until it is seen to be back, by whoever watches: the cluster's work, too.
+/// From the edit until a watch shows the restored object: this includes the cluster's work.
 const BACK: Bar = Bar::work(Duration::from_secs(5));
 /// From the edit until the API server has the manager's request, by its own log.
 const ASKED: Bar = Bar::work(Duration::from_secs(1));
 
-/// Tells by how much the machine is slow.
+/// Prints how slow the machine is.
 fn back_in_time(what: &str, begun: Moment) -> f64 {
     let passed = begun.passed();
     println!("{what}: back after {passed} (bar: 1 s)");
@@ -32,7 +32,7 @@ fn back_in_time(what: &str, begun: Moment) -> f64 {
     passed.slowness()
 }
 
-/// That the manager's only write to the Deployment came in time after that moment, which its audit log tells on the same clock.
+/// Asserts that the manager's only write to the Deployment came in time after that moment; the audit log has the same clock.
 fn asked_in_time(what: &str, mark: &Audit, ns: &Namespace, edited: Timestamp, slowness: f64) {
     let entries = mark.entries().expect("the audit log can be read");
     let is_it = |entry: &&Entry| {
@@ -45,7 +45,7 @@ fn asked_in_time(what: &str, mark: &Audit, ns: &Namespace, edited: Timestamp, sl
     ASKED.holds(what, delay, slowness).unwrap_or_else(|missed| panic!("{missed}"));
 }
 
-/// The image, the number and the labels that we ask for.
+/// The desired image, number of replicas and labels.
 fn as_asked(deployment: &Deployment) -> bool {
     let label = |key: &str| deployment.labels().get(key).map(String::as_str);
     image(deployment) == "nginx:1.25"

@@ -3,7 +3,7 @@
 use api::sample_db::SampleDB;
 use api::sample_db_snapshot::SampleDBSnapshot;
 use e2e::namespace::Namespace;
-use e2e::objects::Ours;
+use e2e::objects::ManagedKind;
 use e2e::sample_db::{Database, namespace};
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{DeleteParams, ListParams, PropagationPolicy};
@@ -19,7 +19,7 @@ async fn kill_manager(ns: &Namespace) {
     }
 }
 
-/// Halfway through each of the three: what was begun is gone on with, and nothing is done twice.
+/// Halfway through each of the three: the next manager continues what was begun, and does nothing twice.
 #[tokio::test]
 async fn a_manager_that_dies_meanwhile_leaves_nothing_undone() {
     let mut ns = namespace("sdb-killed").await;
@@ -32,7 +32,7 @@ async fn a_manager_that_dies_meanwhile_leaves_nothing_undone() {
     ns.until::<SampleDBSnapshot, ()>("by-hand", "a backup under way", |it| it?.status.as_ref()?.job.as_ref().map(drop))
         .await;
     kill_manager(&ns).await;
-    let snapshot = db.proved("by-hand").await;
+    let snapshot = db.verified("by-hand").await;
     let spec = "{bootstrap: {fromSnapshot: {name: by-hand}}, backup: {immediate: false}}";
     let again = Database::apply(&ns, "again", spec).await;
     ns.until::<SampleDB, ()>("again", "a restore under way", |db| db?.status.as_ref()?.restore.job.as_ref().map(drop))
@@ -46,7 +46,7 @@ async fn a_manager_that_dies_meanwhile_leaves_nothing_undone() {
     })
     .await;
     kill_manager(&ns).await;
-    again.is_gone().await;
+    again.is_deleted().await;
     let last = again.last_snapshot().await.expect("a last snapshot");
     assert!(last.is_ready(), "{last:?}");
     let all = ns.api::<SampleDBSnapshot>().list(&ListParams::default()).await.expect("snapshots can be listed");

@@ -33,7 +33,7 @@ async fn volumes_and_names_of_members_stay_through_edits() {
             // By storage.
             (storage(json!({ "size": "2Gi" })), storage(json!({ "size": "4Gi" })), None),
             (storage(json!({ "size": "1Gi" })), storage(json!({ "size": "1024Mi" })), None),
-            // A growth that the class refuses is taken back so; volumes themselves never shrink.
+            // This reverts an expansion that the StorageClass does not allow; volumes themselves never shrink.
             (storage(json!({ "size": "2Gi" })), storage(json!({ "size": "2G" })), None),
             (storage(json!({ "size": "2Gi" })), storage(json!({})), None),
             (storage(json!({})), storage(json!({ "size": "512Mi" })), None),
@@ -61,7 +61,7 @@ async fn volumes_and_names_of_members_stay_through_edits() {
             (claim("1Gi", json!({ "storageClassName": "a" })), claim("1Gi", json!({})), class),
             (claim("1Gi", json!({ "storageClassName": "" })), claim("1Gi", json!({})), class),
             (claim("1Gi", json!({ "storageClassName": "a" })), storage(json!({ "size": "1Gi" })), class),
-            // By a claim in full.
+            // With a complete PVC template.
             (claim("1Gi", json!({})), claim("2Gi", json!({})), None),
             (claim("1073741824", json!({})), claim("1Gi", json!({})), None),
             (claim("2Gi", json!({})), claim("1Gi", json!({})), None),
@@ -79,7 +79,7 @@ async fn volumes_and_names_of_members_stay_through_edits() {
             (claim("1Gi", json!({})), plain.clone(), claim_stays),
             (claim("2Gi", json!({})), storage(json!({ "size": "1Gi" })), claim_stays),
             (claim("2Gi", json!({})), storage(json!({})), claim_stays),
-            // What a size makes is another claim than these are, which the API server does not change.
+            // A size would render another PVC than these are, and the API server does not change PVCs.
             (claim("1Gi", json!({ "accessModes": ["ReadWriteOnce"] })), storage(json!({ "size": "1Gi" })), None),
             (claim("1Gi", json!({ "accessModes": ["ReadWriteMany"] })), storage(json!({ "size": "1Gi" })), claim_stays),
             (claim("1Gi", json!({ "volumeName": "a" })), storage(json!({ "size": "1Gi" })), claim_stays),

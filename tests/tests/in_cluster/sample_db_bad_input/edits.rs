@@ -21,7 +21,7 @@ async fn volumes_stay_through_edits() {
         &[
             (storage(size("2Gi")), storage(size("4Gi")), None),
             (storage(size("1Gi")), storage(size("1024Mi")), None),
-            // A growth that the class refuses is taken back so; volumes themselves never shrink.
+            // This reverts an expansion that the StorageClass does not allow; volumes themselves never shrink.
             (storage(size("2Gi")), storage(size("2G")), None),
             (storage(size("2Gi")), storage(json!({})), None),
             (storage(size("2Gi")), plain.clone(), None),
@@ -55,11 +55,11 @@ async fn volumes_stay_through_edits() {
 }
 
 #[tokio::test]
-async fn what_a_database_was_made_of_stays_through_edits() {
+async fn the_bootstrap_of_a_database_is_immutable() {
     let database = |name: &str| json!({ "bootstrap": { "database": name } });
     let from = |from: Value| json!({ "bootstrap": { "fromSnapshot": from } });
     let plain = json!({});
-    let made = Some(
+    let created = Some(
         "bootstrap.database cannot be changed (default: app): the operator created the database with the SampleDB",
     );
     let filled = Some("bootstrap.fromSnapshot cannot be changed, added or removed: a database is filled once");
@@ -70,10 +70,10 @@ async fn what_a_database_was_made_of_stays_through_edits() {
         Kind::Database,
         &[
             (database("shop"), database("shop"), None),
-            (database("shop"), database("store"), made),
-            (database("shop"), json!({ "bootstrap": {} }), made),
-            (database("shop"), plain.clone(), made),
-            (plain.clone(), database("shop"), made),
+            (database("shop"), database("store"), created),
+            (database("shop"), json!({ "bootstrap": {} }), created),
+            (database("shop"), plain.clone(), created),
+            (plain.clone(), database("shop"), created),
             (plain.clone(), database("app"), None),
             (database("app"), plain.clone(), None),
             (plain.clone(), json!({ "bootstrap": {} }), None),
@@ -100,7 +100,7 @@ async fn all_else_may_be_edited() {
         &[
             (plain.clone(), json!({ "engine": { "version": "17" } }), None),
             (json!({ "engine": { "version": "15" } }), json!({ "engine": { "version": "17" } }), None),
-            // Whether a downgrade can be had is not known here: a condition tells.
+            // The API server does not know whether a downgrade is possible: a condition reports it.
             (json!({ "engine": { "version": "17" } }), json!({ "engine": { "version": "15" } }), None),
             (json!({ "engine": { "version": "17" } }), json!({ "engine": { "image": "postgres:17.5" } }), None),
             (json!({ "engine": { "parameters": { "work_mem": "1MB" } } }), plain.clone(), None),

@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 
 use super::count::counted;
 use super::{Says, Server, Wedge, reached, state};
-use crate::etcd_trouble::earlier_pod;
+use crate::etcd_diagnosis::earlier_pod;
 
-/// Members are asked every moment until none of them has changed for two minutes, and seldom from then on; a minute more.
+/// The operator polls members frequently until none of them has changed for two minutes, and rarely from then on; a minute more.
 pub const SETTLES: Duration = Duration::from_secs(180);
 pub const WEB: &str = "etcdcluster/web";
 const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
@@ -37,9 +37,9 @@ async fn an_etcd_cluster_that_something_is_in_the_way_of_costs_little() {
 
 async fn foreign_claims(ns: Namespace) -> Wedge {
     let etcd = Etcd::apply(&ns, "web", "{size: 1}").await;
-    etcd.stands(1).await;
+    etcd.runs(1).await;
     drop(ns.kubectl(&["delete", WEB, "--wait=true"]).await.ok());
-    ns.eventually("its pod to be gone", || async {
+    ns.eventually("its pod to be deleted", || async {
         let left = etcd.pods().await;
         if left.is_empty() { Ok(()) } else { Err(format!("{:?}", left.keys())) }
     })
@@ -66,7 +66,7 @@ async fn foreign_pod(ns: &Namespace, member: &str) -> String {
 /// The operator restores them, so this counts what it does once that is done, and the foreign pod alone is left.
 async fn edited_labels(ns: Namespace) -> Wedge {
     let etcd = Etcd::apply(&ns, "web", "{size: 3}").await;
-    let members: Vec<String> = ids(&etcd.stands(3).await).into_keys().collect();
+    let members: Vec<String> = ids(&etcd.runs(3).await).into_keys().collect();
     ns.apply(&foreign_pod(&ns, &members[0]).await).await;
     for (member, label) in [(&members[0], MANAGED_BY), (&members[1], CLUSTER)] {
         let answer = ns.kubectl(&["label", &format!("pod/{member}"), &format!("{label}-")]).await.ok();
@@ -82,7 +82,7 @@ async fn edited_labels(ns: Namespace) -> Wedge {
 /// Neither a label nor an owner says any more that it is the cluster's, so a foreign pod has a member's name.
 async fn disowned_pod(ns: Namespace) -> Wedge {
     let etcd = Etcd::apply(&ns, "web", "{size: 3}").await;
-    let member = ids(&etcd.stands(3).await).into_keys().next().expect("a member");
+    let member = ids(&etcd.runs(3).await).into_keys().next().expect("a member");
     let patch = json!([
         { "op": "remove", "path": "/metadata/ownerReferences" },
         { "op": "remove", "path": "/metadata/labels/app.kubernetes.io~1managed-by" },

@@ -24,8 +24,8 @@ struct Costs {
     logins: Vec<Logins>,
 }
 
-/// Lets all settle, counts each state's requests and logins, prints them, and returns what is wrong: a state that costs too
-/// much, or that did not last. `audit` goes back to before the states were brought about.
+/// Waits until all have settled, counts each state's requests and logins, prints them, and returns what is wrong: a state that
+/// costs too much, or that did not last. `audit` goes back to before the states were created.
 pub async fn counted(audit: &Audit, wedges: &[(&'static str, Wedge)], settles: Duration) -> Vec<String> {
     sleep(settles).await;
     let mut wrong = Vec::new();
@@ -43,8 +43,8 @@ pub async fn counted(audit: &Audit, wedges: &[(&'static str, Wedge)], settles: D
             costs.requests.push(calls.iter().filter(|call| concerns(call, wedge)).cloned().collect());
         }
         // Reading logs takes a moment, in which logins count, too: there may be one more in the figure, and never one less.
-        let looks = wedges.iter().zip(&mut logs).zip(&mut costs);
-        let failed = join_all(looks.map(|(((name, wedge), log), costs)| minute(name, wedge, log, costs))).await;
+        let reads = wedges.iter().zip(&mut logs).zip(&mut costs);
+        let failed = join_all(reads.map(|(((name, wedge), log), costs)| minute(name, wedge, log, costs))).await;
         wrong.extend(failed.into_iter().flatten());
     }
     wrong.extend(unwedged(wedges, "while it was counted").await);

@@ -1,4 +1,4 @@
-//! Databases whose server runs, and that are kept from what their spec asks for.
+//! Databases whose server runs, and that cannot reach their desired state.
 
 use std::time::Duration;
 
@@ -116,7 +116,7 @@ async fn missing_secret(ns: Namespace) -> Wedge {
     Wedge::reached(ns, Says::stalled(SHOP, "SecretMissing"), RUNS).await
 }
 
-/// Deletes the claim of the data, which a finalizer holds.
+/// Deletes the data's PVC, which a finalizer holds.
 pub async fn delete_claim(ns: &Namespace) {
     let claims = ns.api::<PersistentVolumeClaim>();
     claims.delete("data-shop-0", &DeleteParams::default()).await.expect("the claim can be deleted");
@@ -128,7 +128,7 @@ async fn terminating_claim(ns: Namespace) -> Wedge {
     Wedge::reached(ns, Says::stalled(SHOP, "ClaimTerminating"), RUNS).await
 }
 
-/// The default class lets no volume grow.
+/// The default StorageClass does not allow volume expansion.
 async fn no_expansion(ns: Namespace) -> Wedge {
     let db = serving(&ns, LOGGED).await;
     db.patch(json!({ "storage": { "size": "2Gi" } })).await;
@@ -154,12 +154,12 @@ async fn taken_name(ns: Namespace) -> Wedge {
     Wedge::reached(ns, Says::stalled(SHOP, "NameTaken"), Server::None).await
 }
 
-/// While it is paused, the operator does not put the record back on the claim.
+/// While it is paused, the operator does not restore the record on the PVC.
 async fn lost_status(ns: Namespace) -> Wedge {
     let db = serving(&ns, LOGGED).await;
     db.patch(json!({ "paused": true })).await;
     ns.until::<SampleDB, ()>("shop", "it to be paused", |db| {
-        let ready = e2e::objects::Ours::condition(db?, "Ready")?;
+        let ready = e2e::objects::ManagedKind::condition(db?, "Ready")?;
         ready.message.contains("paused").then_some(())
     })
     .await;

@@ -1,4 +1,4 @@
-//! Databases that have no server, or one that is in trouble itself.
+//! Databases that have no server, or one that fails.
 
 use api::sample_db::SampleDB;
 use e2e::cluster;
@@ -21,7 +21,7 @@ async fn a_database_without_a_server_that_works_costs_little() {
     let (audit, hand) = (cluster::audit(), Hand::new(&turn).await);
     let (wedges, mut wrong) = reached(vec![
         state("a deletion whose final snapshot fails: the data is corrupt", &turn, failed_final_snapshot),
-        state("a deletion whose data claim and server are gone already", &turn, claim_gone_first),
+        state("a deletion whose data PVC and server are deleted already", &turn, claim_deleted_first),
         state("a data volume that is full", &turn, full_volume),
         state("a data claim of an earlier SampleDB with another uid", &turn, foreign_claim),
         state("a foreign Secret under the name of the application's", &turn, taken_name),
@@ -55,7 +55,7 @@ async fn failed_final_snapshot(ns: Namespace) -> Wedge {
 }
 
 /// Nothing can read the data any more, and nothing takes it away.
-async fn claim_gone_first(ns: Namespace) -> Wedge {
+async fn claim_deleted_first(ns: Namespace) -> Wedge {
     let db = serving(&ns, LOGGED).await;
     db.asks("create table notes as select a from generate_series(1, 100) a").await;
     delete_claim(&ns).await;
@@ -79,19 +79,19 @@ async fn full_volume(ns: Namespace) -> Wedge {
     Wedge::reached(ns, Says::new(SHOP, "StorageHealthy", "False", ""), Server::MayRestart("shop-0")).await
 }
 
-/// A SampleDB was deleted that retains its volume, and another one of the name is made.
+/// A SampleDB was deleted that retains its volume, and another one of the same name is created.
 async fn foreign_claim(ns: Namespace) -> Wedge {
     let db = serving(&ns, "{backup: {immediate: false}, deletion: {policy: Retain}}").await;
     db.delete(PropagationPolicy::Foreground).await;
-    ns.until_gone::<SampleDB>("shop").await;
+    ns.until_deleted::<SampleDB>("shop").await;
     Database::apply(&ns, "shop", LOGGED).await;
     Wedge::reached(ns, Says::stalled(SHOP, "VolumeLeft"), Server::None).await
 }
 
 async fn taken_name(ns: Namespace) -> Wedge {
-    let theirs =
+    let foreign =
         "apiVersion: v1\nkind: Secret\nmetadata: {name: shop-app}\nstringData: {username: app, password: theirs}\n";
-    ns.apply(theirs).await;
+    ns.apply(foreign).await;
     Database::apply(&ns, "shop", LOGGED).await;
     Wedge::reached(ns, Says::stalled(SHOP, "NameTaken"), Server::None).await
 }

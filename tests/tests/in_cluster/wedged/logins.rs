@@ -16,7 +16,7 @@ pub struct Log {
     pub logins: usize,
 }
 
-/// Logins between two looks.
+/// Logins between two reads of the log.
 #[derive(Clone, Copy, Debug)]
 pub struct Logins {
     pub count: usize,

@@ -18,7 +18,7 @@ use super::{Says, Server, Wedge};
 pub const STATE: &str = "a server that is stopped by SIGSTOP";
 /// Logins a minute.
 const BAR: f64 = 20.0;
-/// So long that it is not restarted while it is counted: by default it is after two minutes, and is well again.
+/// The frozen server is not restarted while requests are counted: by default it is after two minutes, and is healthy again.
 const SPEC: &str =
     "{engine: {maxSilenceSeconds: 3600, parameters: {log_connections: 'on'}}, backup: {immediate: false}}";
 
@@ -43,9 +43,9 @@ pub struct Hand {
 }
 
 impl Hand {
-    /// Makes one, in a namespace that lets it.
+    /// Creates one, in a namespace that allows it.
     pub async fn new(turn: &Namespace) -> Self {
-        let ns = turn.beside("wedged-hand", &[("pod-security.kubernetes.io/enforce", "privileged")]).await;
+        let ns = turn.another("wedged-hand", &[("pod-security.kubernetes.io/enforce", "privileged")]).await;
         let pod = json!({
             "apiVersion": "v1",
             "kind": "Pod",

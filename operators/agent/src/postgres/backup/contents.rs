@@ -1,15 +1,15 @@
-//! What a database holds beyond rows: asked of catalogs alone.
+//! The contents of a database other than its rows, read from catalogs alone.
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::postgres::backup::globals;
-use crate::postgres::backup::manifest::Content;
+use crate::postgres::backup::manifest::DatabaseContent;
 use crate::postgres::backup::pristine;
-use crate::postgres::backup::sums::{Sum, Summing};
+use crate::postgres::backup::sums::{Sum, SumBuilder};
 use crate::postgres::client::marker_tables::SCHEMA;
 use crate::postgres::client::session::Session;
 
-/// Objects with kind, name and owner, as every version has them. What belongs to an extension, or was made by the server for
-/// something else, is left out. Of a function also what it does, and with whose rights.
+/// Objects with kind, name and owner, as every version has them, without those that belong to an extension or that the server
+/// created for another object. Of a function also its source, and with whose privileges it runs.
 const OBJECTS: &str = "SELECT pg_catalog.json_build_array(o.kind, n.nspname::text, o.name, r.rolname::text) FROM (
 SELECT 'relation ' || c.relkind::text AS kind, c.relnamespace AS schema, c.relname::text AS name, c.relowner AS owner,
   'pg_catalog.pg_class'::pg_catalog.regclass AS class, c.oid FROM pg_catalog.pg_class c WHERE c.relpersistence <> 't'
@@ -41,25 +41,25 @@ UNION ALL SELECT 'event trigger ' || e.evtenabled::text, 0, e.evtname::text, e.e
 WHERE (n.nspname IS NULL OR (n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'))
 AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d WHERE d.classid = o.class AND d.objid = o.oid AND d.deptype = 'e')";
 
-/// Indexes that pg_dump leaves out: CREATE INDEX CONCURRENTLY has not made them yet, or has failed to. Those of a partitioned
-/// table may wait for their partitions'.
+/// Indexes that pg_dump leaves out: CREATE INDEX CONCURRENTLY has not completed them, or has failed. Those of a partitioned table
+/// may wait for the indexes of its partitions.
 const UNFINISHED: &str = "SELECT FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class t ON t.oid = i.indrelid \
 WHERE NOT (i.indisready AND (i.indisvalid OR t.relkind = 'p'))";
 
-/// Those that fit into an answer by their contents, others by their size.
+/// Large objects that fit into an answer by their contents, others by their size.
 const LARGE_OBJECTS: &str = "SELECT pg_catalog.json_build_array(m.oid::text, CASE WHEN p.last < 100000
   THEN pg_catalog.md5(pg_catalog.lo_get(m.oid)) ELSE p.last::text END) FROM pg_catalog.pg_largeobject_metadata m
 LEFT JOIN (SELECT loid, pg_catalog.max(pageno) AS last FROM pg_catalog.pg_largeobject GROUP BY loid) p ON p.loid = m.oid";
 
-/// Of how many objects the names are kept, so that the one that differs can be named: a manifest must stay readable.
+/// The maximum number of objects whose names the manifest has, to name one that differs: a manifest must stay readable.
 const NAMED: usize = 10_000;
 
-const PLACE: &str = "SELECT pg_catalog.json_build_array(datistemplate, datallowconn, datconnlimit) \
+const CONNECTION_SETTINGS: &str = "SELECT pg_catalog.json_build_array(datistemplate, datallowconn, datconnlimit) \
 FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database()";
 
-/// Without the agent's marker tables, if they are in this database.
-pub(crate) fn content(session: &mut Session<'_>, has_markers: bool) -> Result<Content, Failure> {
-    let (mut objects, mut names) = (Summing::default(), Vec::new());
+/// The content of the session's database, without the agent's marker tables if `has_markers`.
+pub(crate) fn content(session: &mut Session<'_>, has_markers: bool) -> Result<DatabaseContent, CommandFailure> {
+    let (mut objects, mut names) = (SumBuilder::default(), Vec::new());
     for line in session.query(&OBJECTS.replace("$UNFINISHED", UNFINISHED))? {
         if !has_markers || !line.contains(&format!(", \"{SCHEMA}\", ")) {
             objects.add(line.as_bytes());
@@ -69,15 +69,15 @@ pub(crate) fn content(session: &mut Session<'_>, has_markers: bool) -> Result<Co
     if names.len() > NAMED {
         names.clear();
     }
-    let mut large = Summing::default();
+    let mut large = SumBuilder::default();
     session.query(LARGE_OBJECTS)?.iter().for_each(|line| large.add(line.as_bytes()));
     let (is_template, allow_connections, connection_limit) =
-        session.query_json::<(bool, bool, i32)>(PLACE)?.pop().unwrap_or((false, true, -1));
+        session.query_json::<(bool, bool, i32)>(CONNECTION_SETTINGS)?.pop().unwrap_or((false, true, -1));
     let (objects, large_objects) = (objects.sum(), large.sum());
     let public = has_public(session)?;
-    // The schema `public` is an object, too.
+    // The schema `public` counts as an object.
     let pristine = public && objects.count <= 1 && large_objects.count == 0 && pristine::is(session)?;
-    Ok(Content {
+    Ok(DatabaseContent {
         objects,
         names,
         public: Some(public),
@@ -89,21 +89,20 @@ pub(crate) fn content(session: &mut Session<'_>, has_markers: bool) -> Result<Co
     })
 }
 
-/// Whether there is a schema `public`, which each new database has and no dump makes.
-pub(crate) fn has_public(session: &mut Session<'_>) -> Result<bool, Failure> {
+/// Whether there is a schema `public`, which each new database has and no dump creates.
+pub(crate) fn has_public(session: &mut Session<'_>) -> Result<bool, CommandFailure> {
     Ok(session.query_one("SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = 'public'")?.is_some())
 }
 
-/// Who may do what beyond its own objects: attributes of roles, and members. As the catalogs have it, so that two
-/// servers, or two moments of one, can be compared.
-pub(crate) fn roles(session: &mut Session<'_>) -> Result<Sum, Failure> {
-    let mut summing = Summing::default();
+/// A sum of the attributes and memberships of all roles, to compare two servers, or one server at two times.
+pub(crate) fn roles(session: &mut Session<'_>) -> Result<Sum, CommandFailure> {
+    let mut summing = SumBuilder::default();
     session.query(ROLES)?.iter().for_each(|line| summing.add(line.as_bytes()));
     Ok(summing.sum())
 }
 
-/// What pg_dumpall leaves out, as SQL.
-pub(crate) fn settings_of_all(session: &mut Session<'_>) -> Result<String, Failure> {
+/// The settings of all roles, which pg_dumpall leaves out, as SQL.
+pub(crate) fn settings_of_all(session: &mut Session<'_>) -> Result<String, CommandFailure> {
     let sql = "SELECT pg_catalog.to_json(setting) FROM pg_catalog.pg_db_role_setting, \
                pg_catalog.unnest(setconfig) AS setting WHERE setdatabase = 0 AND setrole = 0";
     let settings: Vec<String> = session.query_json(sql)?;

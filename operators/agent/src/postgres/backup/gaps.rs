@@ -1,9 +1,9 @@
-//! What of a server or of a database a snapshot or an upgrade leaves out: a message each, asked of catalogs alone.
+//! What a snapshot or an upgrade leaves out of a server or a database: a message each, from catalogs alone.
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::postgres::client::session::Session;
 
-/// What a database has that is not loaded: a message each.
+/// What a database has that cannot be loaded.
 const NOT_LOADED: [(&str, &str); 6] = [
     (
         "SELECT pg_catalog.to_json(c.relname::text) FROM pg_catalog.pg_inherits i JOIN pg_catalog.pg_class c \
@@ -17,7 +17,7 @@ const NOT_LOADED: [(&str, &str); 6] = [
          JOIN pg_catalog.pg_language l ON l.oid = p.prolang WHERE l.lanname NOT IN ('c', 'internal')",
         "it is a range type whose canonical function is not C; create the type without that function",
     ),
-    // They run whenever the superuser makes a server or a function.
+    // Validators run whenever the superuser creates a server or a function.
     (
         "SELECT pg_catalog.to_json(name) FROM (SELECT fdwname::text, fdwvalidator FROM pg_catalog.pg_foreign_data_wrapper \
          UNION ALL SELECT lanname::text, lanvalidator FROM pg_catalog.pg_language) AS made (name, validator) \
@@ -43,17 +43,17 @@ const NOT_LOADED: [(&str, &str); 6] = [
     (
         OF_FILES,
         "it is a foreign table of file_fdw, whose files only some roles may name, and is a partition, or has a type, a function or a trigger \
-         of users in it; make it without that, or give it to a role that may name files (pg_read_server_files, pg_execute_server_program)",
+         of users in it; create it without that, or give it to a role that may name files (pg_read_server_files, pg_execute_server_program)",
     ),
     (
-        MADE_OF_A_USERS,
-        "only a superuser can make it, and a constant in it may be checked by what another role wrote; make it without that \
-         constant, or of what superusers own",
+        NEEDS_USER_OBJECTS,
+        "only a superuser can create it, and code of another role may check a constant in it; create it without that constant, or \
+         from what superusers own",
     ),
 ];
 
-/// Foreign tables of files that neither a superuser makes, since they hold or call what may be a user's, nor the role that is to own
-/// them or stands in for their owner (load_plan.rs).
+/// Foreign tables of files that no role can load: the superuser must not create them, since they hold or call what may be a
+/// user's, and their owner, or its stand-in, may not name files (load_plan.rs).
 const OF_FILES: &str = "SELECT pg_catalog.to_json(c.relname::text) FROM pg_catalog.pg_class c \
 JOIN pg_catalog.pg_foreign_table f ON f.ftrelid = c.oid JOIN pg_catalog.pg_foreign_server s ON s.oid = f.ftserver \
 JOIN pg_catalog.pg_foreign_data_wrapper w ON w.oid = s.srvfdw AND w.fdwname = 'file_fdw' \
@@ -72,9 +72,9 @@ OR (r.rolsuper AND (EXISTS (SELECT FROM pg_catalog.pg_trigger WHERE tgrelid = c.
   OR EXISTS (SELECT FROM pg_catalog.pg_inherits WHERE c.oid IN (inhrelid, inhparent)) \
   OR EXISTS (SELECT FROM pg_catalog.pg_statistic_ext WHERE stxrelid = c.oid)))) ORDER BY c.relname";
 
-/// Functions and aggregates that only a superuser makes, with a constant, and that need, by whatever way, what is no superuser's: a
-/// load gives them to a stand-in, which may not make them (evaluated.rs).
-const MADE_OF_A_USERS: &str = "WITH RECURSIVE need (made, class, oid) AS (SELECT p.oid, 'pg_catalog.pg_proc'::pg_catalog.regclass::oid, \
+/// Functions and aggregates with a constant that only a superuser can create, and that depend, directly or not, on an object
+/// whose owner is not a superuser: a load gives them to a stand-in, which may not create them (evaluated.rs).
+const NEEDS_USER_OBJECTS: &str = "WITH RECURSIVE need (made, class, oid) AS (SELECT p.oid, 'pg_catalog.pg_proc'::pg_catalog.regclass::oid, \
 p.oid FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_roles r ON r.oid = p.proowner JOIN pg_catalog.pg_language l ON l.oid = p.prolang \
 LEFT JOIN pg_catalog.pg_aggregate a ON a.aggfnoid = p.oid WHERE r.rolsuper AND CASE WHEN a.aggfnoid IS NULL \
   THEN NOT l.lanpltrusted AND p.pronargdefaults > 0 \
@@ -102,8 +102,8 @@ JOIN (SELECT 'pg_catalog.pg_type'::pg_catalog.regclass, oid, typowner FROM pg_ca
   UNION ALL SELECT 'pg_catalog.pg_ts_dict'::pg_catalog.regclass, oid, dictowner FROM pg_catalog.pg_ts_dict) AS own (class, oid, owner) \
 ON own.class = n.class AND own.oid = n.oid JOIN pg_catalog.pg_roles r ON r.oid = own.owner WHERE NOT r.rolsuper ORDER BY 1";
 
-/// What of this database a load of its dump would refuse, or lose.
-pub(crate) fn not_loaded(session: &mut Session<'_>, name: &str) -> Result<Vec<String>, Failure> {
+/// What a load of this database's dump would reject or lose.
+pub(crate) fn not_loaded(session: &mut Session<'_>, name: &str) -> Result<Vec<String>, CommandFailure> {
     report(session, &NOT_LOADED, &format!("database {name}: "))
 }
 
@@ -114,16 +114,16 @@ const LEFT_OUT: [(&str, &str); 1] = [(
          JOIN pg_catalog.pg_extension e ON e.oid = d.refobjid \
          WHERE d.refclassid = 'pg_catalog.pg_extension'::pg_catalog.regclass AND c.relkind = 'r' AND c.relpersistence <> 't' \
          AND c.oid <> ALL (coalesce(e.extconfig, '{}')) AND pg_catalog.pg_relation_size(c.oid) > 0",
-    "rows of an extension's table are left out: the extension makes its own; if the rows are yours, take the table out \
+    "rows of an extension's table are left out: the extension creates its own; if the rows are yours, take the table out \
          (ALTER EXTENSION ... DROP TABLE)",
 )];
 
 /// Rows of this database that are not in a dump of it.
-pub(crate) fn left_out(session: &mut Session<'_>, name: &str) -> Result<Vec<String>, Failure> {
+pub(crate) fn left_out(session: &mut Session<'_>, name: &str) -> Result<Vec<String>, CommandFailure> {
     report(session, &LEFT_OUT, &format!("database {name}: "))
 }
 
-/// What is otherwise after a restore, without a row lost.
+/// What differs after a restore without loss of rows.
 const REMARKS: [(&str, &str); 2] = [
     (
         "SELECT pg_catalog.to_json(c.relname::text) FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class c \
@@ -140,30 +140,30 @@ const REMARKS: [(&str, &str); 2] = [
     ),
 ];
 
-/// What of this database is otherwise after a restore. That holds up no deletion: no data is lost.
-pub(crate) fn remarks(session: &mut Session<'_>, name: &str) -> Result<Vec<String>, Failure> {
+/// What differs in this database after a restore. It does not delay a deletion, as no data is lost.
+pub(crate) fn remarks(session: &mut Session<'_>, name: &str) -> Result<Vec<String>, CommandFailure> {
     report(session, &REMARKS, &format!("database {name}: "))
 }
 
-/// What of this database is not in a physical snapshot.
+/// What a physical snapshot leaves out of a database.
 const NOT_COPIED: [(&str, &str); 1] = [(
     "SELECT pg_catalog.to_json(relname::text) FROM pg_catalog.pg_class WHERE relpersistence = 'u' AND relkind = 'r'",
-    "rows of an unlogged table are left out: a physical snapshot has none of them; make it logged (ALTER TABLE ... SET \
+    "rows of an unlogged table are left out: a physical snapshot has none of them; set it to logged (ALTER TABLE ... SET \
      LOGGED), or set backup.method: Logical",
 )];
 
-/// What of an open database is not in a physical snapshot.
-pub(crate) fn not_copied(session: &mut Session<'_>, name: &str) -> Result<Vec<String>, Failure> {
+/// What a physical snapshot leaves out of this database, which accepts connections.
+pub(crate) fn not_copied(session: &mut Session<'_>, name: &str) -> Result<Vec<String>, CommandFailure> {
     report(session, &NOT_COPIED, &format!("database {name}: "))
 }
 
-/// No snapshot has them, whatever its kind.
+/// Replication slots, which no kind of snapshot has.
 const SLOTS: (&str, &str) = (
     "SELECT pg_catalog.to_json(slot_name::text) FROM pg_catalog.pg_replication_slots WHERE NOT temporary",
     "is a replication slot: what reads from it has to start again",
 );
 
-/// What of the whole server no dump has in it.
+/// What no dump has of a server.
 const NOT_DUMPED: [(&str, &str); 5] = [
     SLOTS,
     (
@@ -185,13 +185,13 @@ const NOT_DUMPED: [(&str, &str); 5] = [
     ),
 ];
 
-/// What of the whole server is not in a dump of all its databases.
-pub(crate) fn not_dumped(session: &mut Session<'_>) -> Result<Vec<String>, Failure> {
+/// What a dump of all databases leaves out of the server.
+pub(crate) fn not_dumped(session: &mut Session<'_>) -> Result<Vec<String>, CommandFailure> {
     report(session, &NOT_DUMPED, "")
 }
 
-/// What a superuser has put next to the operator's marker tables, whose schema in database `postgres` is in no dump.
-const BESIDE_NOTES: [(&str, &str); 1] = [(
+/// Objects of a superuser next to the operator's marker tables, whose schema in database `postgres` is in no dump.
+const IN_MARKER_SCHEMA: [(&str, &str); 1] = [(
     "SELECT pg_catalog.to_json(name) FROM (SELECT relname::text, relnamespace FROM pg_catalog.pg_class \
          WHERE relkind IN ('r', 'p', 'v', 'm', 'f', 'S') AND relname NOT IN ('opened', 'restore', 'lent', 'ledger') \
          UNION ALL SELECT proname::text, pronamespace FROM pg_catalog.pg_proc \
@@ -201,26 +201,26 @@ const BESIDE_NOTES: [(&str, &str); 1] = [(
          (ALTER ... SET SCHEMA)",
 )];
 
-/// What of database `postgres` is left out with the operator's marker tables.
-pub(crate) fn beside_notes(session: &mut Session<'_>) -> Result<Vec<String>, Failure> {
-    report(session, &BESIDE_NOTES, "database postgres: ")
+/// What is left out of database `postgres` together with the operator's marker tables.
+pub(crate) fn in_marker_schema(session: &mut Session<'_>) -> Result<Vec<String>, CommandFailure> {
+    report(session, &IN_MARKER_SCHEMA, "database postgres: ")
 }
 
-/// What of the whole server no physical snapshot has in it.
-pub(crate) fn slots(session: &mut Session<'_>) -> Result<Vec<String>, Failure> {
+/// What a physical snapshot leaves out of the server.
+pub(crate) fn slots(session: &mut Session<'_>) -> Result<Vec<String>, CommandFailure> {
     report(session, &[SLOTS], "")
 }
 
-/// The first of each kind is named, and how many there are.
-fn report(session: &mut Session<'_>, kinds: &[(&str, &str)], place: &str) -> Result<Vec<String>, Failure> {
+/// Names the first of each kind, and how many more there are.
+fn report(session: &mut Session<'_>, kinds: &[(&str, &str)], prefix: &str) -> Result<Vec<String>, CommandFailure> {
     let mut found = Vec::new();
     for (sql, message) in kinds {
         let names: Vec<String> = session.query_json(sql)?;
         let more = names.len().saturating_sub(1);
         let others = if more > 0 { format!(" (and {more} more)") } else { String::new() };
         // A message that begins with what is wrong has the names before a colon.
-        let colon = if place.is_empty() { "" } else { ":" };
-        found.extend(names.first().map(|name| format!("{place}{name:?}{others}{colon} {message}")));
+        let colon = if prefix.is_empty() { "" } else { ":" };
+        found.extend(names.first().map(|name| format!("{prefix}{name:?}{others}{colon} {message}")));
     }
     Ok(found)
 }

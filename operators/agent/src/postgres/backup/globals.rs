@@ -1,35 +1,35 @@
-//! Pure: the roles of a snapshot, made to fit the server that they go to.
+//! Pure: the roles of a snapshot, adapted to the server that they are restored into.
 
 use std::collections::BTreeSet;
 
 use crate::postgres::client::quote;
-use crate::postgres::client::statements::{self, Open};
+use crate::postgres::client::statements::{self, Unterminated};
 
 /// The file of a snapshot that has them.
 pub(crate) const GLOBALS: &str = "globals.sql";
 
-/// What the server that is restored into has.
+/// The roles of the server that is restored into.
 #[derive(Debug)]
-pub(crate) struct Place<'a> {
-    /// Whom the agent is there: this role stays as it is.
+pub(crate) struct ExistingRoles<'a> {
+    /// The agent's own role there, which stays as it is.
     pub(crate) superuser: &'a str,
-    /// Whom the agent was when the snapshot was made. It may own things, so it has to be there, and no more.
+    /// The agent's role when the snapshot was taken. It may own objects, so it must exist, without any attributes.
     pub(crate) superuser_then: &'a str,
-    /// All roles that are there: they keep their passwords and rights.
+    /// All existing roles, which keep their passwords and attributes.
     pub(crate) roles: BTreeSet<String>,
 }
 
 /// The statements of `pg_dumpall --globals-only` that are to be run.
 ///
-/// A role that is there keeps its password and attributes, since what uses the new server was told those. What roles are
-/// members of, and their settings, come from the snapshot all the same. Tablespaces are directories of another machine.
-pub(crate) fn adapted(globals: &str, place: &Place<'_>) -> Result<Vec<String>, Open> {
-    Ok(split(globals)?.into_iter().filter_map(|statement| adapt(statement, place)).collect())
+/// An existing role keeps its password and attributes, since clients of the new server use those. Memberships and settings come
+/// from the snapshot. Tablespaces are left out: they are directories of another machine.
+pub(crate) fn adapted(globals: &str, existing: &ExistingRoles<'_>) -> Result<Vec<String>, Unterminated> {
+    Ok(split(globals)?.into_iter().filter_map(|statement| adapt(statement, existing)).collect())
 }
 
-/// The statements, byte for byte, without what newer minor versions begin and end with for psql alone. That stands where a statement
-/// begins; in a literal the same words are data.
-fn split(text: &str) -> Result<Vec<&str>, Open> {
+/// The statements, byte for byte, without `\restrict` and `\unrestrict`, with which newer minor versions begin and end, for psql
+/// alone. These are where a statement begins; in a literal the same text is data.
+fn split(text: &str) -> Result<Vec<&str>, Unterminated> {
     let mut found = Vec::new();
     for statement in statements::split(text)? {
         match after_restriction(statement.text) {
@@ -46,13 +46,13 @@ fn after_restriction(text: &str) -> Option<&str> {
     is_one.then(|| text.split_once('\n').map_or("", |(_, rest)| rest))
 }
 
-fn adapt(statement: &str, place: &Place<'_>) -> Option<String> {
-    let own = |role: &str| role == place.superuser || role == place.superuser_then;
+fn adapt(statement: &str, existing: &ExistingRoles<'_>) -> Option<String> {
+    let own = |role: &str| role == existing.superuser || role == existing.superuser_then;
     let stays = if let Some((role, _)) = after(statement, "CREATE ROLE ") {
-        !place.roles.contains(&role) && role != place.superuser
+        !existing.roles.contains(&role) && role != existing.superuser
     } else if let Some((role, rest)) = after(statement, "ALTER ROLE ") {
         let attributes = rest.trim_start().starts_with("WITH ");
-        !(own(&role) || attributes && place.roles.contains(&role))
+        !(own(&role) || attributes && existing.roles.contains(&role))
     } else if let Some((role, _)) = after(statement, "COMMENT ON ROLE ") {
         !own(&role)
     } else {
@@ -62,9 +62,9 @@ fn adapt(statement: &str, place: &Place<'_>) -> Option<String> {
     stays.then(|| without_grantor(statement).to_owned())
 }
 
-/// The name after some words, and what follows.
-fn after<'a>(statement: &'a str, words: &str) -> Option<(String, &'a str)> {
-    let rest = statement.strip_prefix(words)?;
+/// The name after some keywords, and the rest.
+fn after<'a>(statement: &'a str, keywords: &str) -> Option<(String, &'a str)> {
+    let rest = statement.strip_prefix(keywords)?;
     let Some(quoted) = rest.strip_prefix('"') else {
         let end = rest.find(|c: char| c.is_whitespace() || c == ';').unwrap_or(rest.len());
         return Some((rest[..end].to_owned(), &rest[end..]));
@@ -83,7 +83,7 @@ fn after<'a>(statement: &'a str, words: &str) -> Option<(String, &'a str)> {
     None
 }
 
-/// Who granted a membership does not matter, and need not be there or have the right to on another version.
+/// Removes the grantor of a membership: it does not matter, and on another version the role may be missing or lack the privilege.
 fn without_grantor(statement: &str) -> &str {
     if !statement.starts_with("GRANT ") {
         return statement;
@@ -91,7 +91,7 @@ fn without_grantor(statement: &str) -> &str {
     statement.rsplit_once(" GRANTED BY ").map_or(statement, |(grant, _)| grant)
 }
 
-/// Settings whose values are lists of quoted names: only the server itself can read them back.
+/// Settings whose values are lists of quoted names, which only the server itself can parse.
 const LISTS: [&str; 6] = [
     "local_preload_libraries",
     "search_path",
@@ -145,7 +145,7 @@ CREATE TABLESPACE t OWNER app LOCATION '/x';
 
     fn adapted_for(superuser: &str, superuser_then: &str, roles: &[&str]) -> Vec<String> {
         let roles = roles.iter().map(ToString::to_string).collect();
-        adapted(GLOBALS, &Place { superuser, superuser_then, roles }).unwrap()
+        adapted(GLOBALS, &ExistingRoles { superuser, superuser_then, roles }).unwrap()
     }
 
     #[test]
@@ -165,19 +165,19 @@ CREATE TABLESPACE t OWNER app LOCATION '/x';
     }
 
     #[test]
-    fn what_a_literal_holds_stays_as_it_is() {
+    fn literals_stay_as_they_are() {
         let literal = "COMMENT ON ROLE app IS 'one\r\ntwo\n\\restrict three\n\\unrestrict four\r\n'";
         let globals = GLOBALS.replace("CREATE ROLE postgres;", &format!("{literal};\nCREATE ROLE postgres;"));
-        let place = Place { superuser: "postgres", superuser_then: "postgres", roles: BTreeSet::new() };
-        let statements = adapted(&globals, &place).unwrap();
+        let existing = ExistingRoles { superuser: "postgres", superuser_then: "postgres", roles: BTreeSet::new() };
+        let statements = adapted(&globals, &existing).unwrap();
         assert!(statements.iter().any(|statement| statement == literal), "{statements:?}");
-        assert_eq!(statements.len(), adapted(GLOBALS, &place).unwrap().len() + 1);
+        assert_eq!(statements.len(), adapted(GLOBALS, &existing).unwrap().len() + 1);
     }
 
     #[test]
-    fn what_is_for_psql_alone_goes_wherever_statements_begin() {
-        let place = Place { superuser: "postgres", superuser_then: "postgres", roles: BTreeSet::new() };
-        let sql = |text: &str| adapted(text, &place).unwrap();
+    fn commands_for_psql_are_removed_wherever_statements_begin() {
+        let existing = ExistingRoles { superuser: "postgres", superuser_then: "postgres", roles: BTreeSet::new() };
+        let sql = |text: &str| adapted(text, &existing).unwrap();
         assert_eq!(sql("\\restrict a\n-- none\n\\unrestrict a\n\n-- end"), Vec::<String>::new());
         assert_eq!(sql("-- roles\r\n\\restrict a\r\n\r\nCREATE ROLE b;\n\\unrestrict a"), ["CREATE ROLE b"]);
     }
@@ -188,9 +188,9 @@ CREATE TABLESPACE t OWNER app LOCATION '/x';
         assert_eq!(setting_of_all("a.b=c=d").unwrap(), "ALTER ROLE ALL SET \"a\".\"b\" TO 'c=d';\n");
         let list = setting_of_all("search_path=\"$user\", public").unwrap();
         assert!(list.contains("set_config('search_path', '\"$user\", public', false)"), "{list}");
-        let place = Place { superuser: "boss", superuser_then: "boss", roles: BTreeSet::new() };
+        let existing = ExistingRoles { superuser: "boss", superuser_then: "boss", roles: BTreeSet::new() };
         assert_eq!(
-            adapted(&list, &place).unwrap().len(),
+            adapted(&list, &existing).unwrap().len(),
             3,
             "none of it is taken for a setting of pg_dumpall's session"
         );
@@ -198,14 +198,14 @@ CREATE TABLESPACE t OWNER app LOCATION '/x';
     }
 
     #[test]
-    fn a_role_that_is_there_keeps_its_password() {
+    fn an_existing_role_keeps_its_password() {
         let statements = adapted_for("postgres", "postgres", &["app", "o\"dd one"]);
         assert_eq!(statements.len(), 3, "{statements:?}");
         assert!(statements.iter().all(|statement| !statement.contains(" WITH NOSUPERUSER")));
     }
 
     #[test]
-    fn the_superuser_of_then_is_there_and_no_more() {
+    fn the_earlier_superuser_is_created_without_attributes() {
         let statements = adapted_for("boss", "postgres", &["boss"]);
         assert!(statements.contains(&"CREATE ROLE postgres".to_owned()));
         assert!(!statements.iter().any(|statement| statement.starts_with("ALTER ROLE postgres")));

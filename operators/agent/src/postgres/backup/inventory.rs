@@ -1,19 +1,19 @@
-//! What is in a database: asked in a session that sees what a dump sees.
+//! The inventory of a database, from a session that sees what a dump sees.
 
-use crate::failure::{Failure, Reason};
+use crate::failure::{CommandFailure, Reason};
 use crate::postgres::backup::contents;
-use crate::postgres::backup::manifest::{Database, Extension, Name, Table};
+use crate::postgres::backup::manifest::{DatabaseManifest, Extension, QualifiedName, TableManifest};
 use crate::postgres::backup::partitions::FILLED;
-use crate::postgres::backup::sums::{Sum, Summing};
+use crate::postgres::backup::sums::{Sum, SumBuilder};
 use crate::postgres::client::default_databases::MAINTENANCE;
 use crate::postgres::client::marker_tables::{self, LEDGER, SCHEMA};
 use crate::postgres::client::session::Session;
 
-/// Extensions bring their own tables, whose rows a dump does not have. Partitions are counted, not what they are of; beside each table
-/// stands the one by way of which it is filled. Columns in the order of their names, as a restore may bring them into another one;
-/// what is computed is not asked for.
+/// Tables, each with the table through which it is filled. Those of extensions are left out, as a dump does not have their rows.
+/// Of a partitioned table, the partitions are counted. Columns are in the order of their names, since a restore may change their
+/// order; generated ones are left out.
 ///
-/// As JSON, as a name may be of several lines.
+/// As JSON, since a name may have several lines.
 const TABLES: &str = "SELECT pg_catalog.json_build_array(pg_catalog.json_build_array(n.nspname::text, c.relname::text), \
 pg_catalog.json_build_array(fn.nspname::text, f.relname::text), \
 pg_catalog.format('COPY %I.%I %s TO STDOUT', n.nspname, c.relname, \
@@ -27,29 +27,29 @@ AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d WHERE d.classid = 'pg_catalog
   AND d.objid = c.oid AND d.deptype = 'e') \
 ORDER BY n.nspname, c.relname";
 
-/// What a value looks like depends on these, and a database may set them.
-const LOOKS: &str = "SELECT pg_catalog.set_config(name, value, false) FROM (VALUES ('DateStyle', 'ISO'), \
+/// The output of values depends on these settings, and a database may set them.
+const OUTPUT_FORMAT: &str = "SELECT pg_catalog.set_config(name, value, false) FROM (VALUES ('DateStyle', 'ISO'), \
 ('IntervalStyle', 'postgres'), ('TimeZone', 'UTC'), ('extra_float_digits', '3'), ('bytea_output', 'hex'), \
 ('lc_monetary', 'C'), ('xmlbinary', 'base64'), ('client_encoding', pg_catalog.current_setting('server_encoding'))) \
 AS looks (name, value)";
 
-pub(crate) fn describe(session: &mut Session<'_>, name: &str) -> Result<Database, Failure> {
+pub(crate) fn describe(session: &mut Session<'_>, name: &str) -> Result<DatabaseManifest, CommandFailure> {
     let mut database = outline(session, name)?;
-    let tables: Vec<(Name, Name, String)> = session.query_json(&TABLES.replace("$FILLED", FILLED))?;
-    // In the database that has the marker tables, these are not dumped.
+    let tables: Vec<(QualifiedName, QualifiedName, String)> = session.query_json(&TABLES.replace("$FILLED", FILLED))?;
+    // A dump leaves out the marker tables.
     let has_markers = name == MAINTENANCE && marker_tables::schema(session)? == Some(true);
     let own = |schema: &str| has_markers && schema == SCHEMA;
     database.content = Some(contents::content(session, has_markers)?);
     let sql = "SELECT pg_catalog.count(*) FROM pg_catalog.pg_largeobject_metadata";
     database.large_objects = session.query_json(sql)?.first().copied().unwrap_or(0);
-    session.query(LOOKS)?;
+    session.query(OUTPUT_FORMAT)?;
     for (table, filled, copy) in tables {
         if !own(&table.0) {
-            let mut summing = Summing::default();
+            let mut summing = SumBuilder::default();
             session.copy(&copy, |line| summing.add(line))?;
             let Sum { count, checksum } = summing.sum();
             let (schema, name) = table.clone();
-            database.tables.push(Table { schema, name, rows: count, checksum: Some(checksum) });
+            database.tables.push(TableManifest { schema, name, rows: count, checksum: Some(checksum) });
             if filled != table {
                 database.moving.insert(table, filled);
             }
@@ -59,14 +59,14 @@ pub(crate) fn describe(session: &mut Session<'_>, name: &str) -> Result<Database
     Ok(database)
 }
 
-/// All but the counts.
-pub(crate) fn outline(session: &mut Session<'_>, name: &str) -> Result<Database, Failure> {
+/// The inventory without the counts.
+pub(crate) fn outline(session: &mut Session<'_>, name: &str) -> Result<DatabaseManifest, CommandFailure> {
     let owner = "SELECT pg_catalog.to_json(pg_catalog.pg_get_userbyid(datdba)::text) FROM pg_catalog.pg_database \
                  WHERE datname = pg_catalog.current_database()";
     let extensions =
         "SELECT pg_catalog.json_build_array(extname, extversion) FROM pg_catalog.pg_extension ORDER BY extname";
     let extensions = session.query_json::<(String, String)>(extensions)?;
-    // Only the operator's own ledger is read: what stands in its place might run as the superuser.
+    // The agent reads only the operator's own ledger: another object of that name might run code as the superuser.
     let ledger = marker_tables::schema(session)? == Some(true) && LEDGER.table(session)? == Some(true);
     let schema_version = if ledger {
         let last =
@@ -75,25 +75,25 @@ pub(crate) fn outline(session: &mut Session<'_>, name: &str) -> Result<Database,
     } else {
         None
     };
-    Ok(Database {
+    Ok(DatabaseManifest {
         name: name.into(),
         owner: session.query_json(owner)?.pop().unwrap_or_default(),
         schema_version,
         extensions: extensions.into_iter().map(|(name, version)| Extension { name, version }).collect(),
-        ..Database::default()
+        ..DatabaseManifest::default()
     })
 }
 
-/// Where a sequence stands.
+/// The state of a sequence.
 #[derive(Debug, PartialEq, Eq, serde::Deserialize)]
 pub(crate) struct Sequence {
     pub(crate) schema: String,
     pub(crate) name: String,
-    /// None, if it was never asked.
+    /// None if it has not been used.
     last: Option<i64>,
 }
 
-pub(crate) fn sequences(session: &mut Session<'_>) -> Result<Vec<Sequence>, Failure> {
+pub(crate) fn sequences(session: &mut Session<'_>) -> Result<Vec<Sequence>, CommandFailure> {
     session.query_json(
         "SELECT pg_catalog.json_build_object('schema', schemaname::text, 'name', sequencename::text, 'last', last_value) \
          FROM pg_catalog.pg_sequences",
@@ -101,14 +101,14 @@ pub(crate) fn sequences(session: &mut Session<'_>) -> Result<Vec<Sequence>, Fail
 }
 
 /// The server's version (15.18, and 150018) and system identifier.
-pub(crate) fn server(session: &mut Session<'_>) -> Result<(String, u32, String), Failure> {
+pub(crate) fn server(session: &mut Session<'_>) -> Result<(String, u32, String), CommandFailure> {
     let sql = "SELECT pg_catalog.json_build_array(pg_catalog.current_setting('server_version'), \
                pg_catalog.current_setting('server_version_num')::int, \
                (SELECT system_identifier::text FROM pg_catalog.pg_control_system()))";
     let (version, number, identifier) = session
         .query_json::<(String, u32, String)>(sql)?
         .pop()
-        .ok_or_else(|| Failure::new(Reason::ToolFailed, "the server reports no version"))?;
-    // Debian appends its package's: 15.18 (Debian 15.18-0+deb12u1).
+        .ok_or_else(|| CommandFailure::new(Reason::ToolFailed, "the server reports no version"))?;
+    // Debian appends the version of its package: 15.18 (Debian 15.18-0+deb12u1).
     Ok((version.split_whitespace().next().unwrap_or_default().to_owned(), number, identifier))
 }

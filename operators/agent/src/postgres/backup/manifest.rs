@@ -1,4 +1,4 @@
-//! Pure: what a snapshot holds, as its `manifest.json` says.
+//! Pure: the contents of a snapshot, as its `manifest.json` lists them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,23 +7,23 @@ use serde::{Deserialize, Serialize};
 use crate::failure::{cut, in_short};
 use crate::postgres::backup::sums;
 use crate::postgres::backup::sums::Sum;
-use crate::postgres::client::default_databases::stands;
+use crate::postgres::client::default_databases::is_default;
 use crate::postgres::files::{self, FileEntry};
 
-/// Raised when a reader of before would misread what is written now.
+/// The version of the format; raised if an earlier agent would misread a manifest.
 const FORMAT: u32 = 1;
 
 pub(crate) const FILE: &str = "manifest.json";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Kind {
+pub(crate) enum SnapshotMethod {
     /// pg_dump and pg_dumpall.
     Logical,
     /// pg_basebackup.
     Physical,
 }
 
-impl Kind {
+impl SnapshotMethod {
     /// As results have it.
     pub(crate) fn word(self) -> &'static str {
         match self {
@@ -35,68 +35,69 @@ impl Kind {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Manifest {
+pub(crate) struct SnapshotManifest {
     pub(crate) format: u32,
-    pub(crate) kind: Kind,
+    pub(crate) kind: SnapshotMethod,
     /// The server's: 15.18.
     pub(crate) engine_version: String,
     pub(crate) system_identifier: String,
-    /// Whom the snapshot was made as.
+    /// The role that took the snapshot.
     pub(crate) superuser: String,
     /// Seconds since 1970.
     pub(crate) completed_at: u64,
-    /// What no snapshot has in it, in messages.
+    /// What the snapshot leaves out: a message each.
     #[serde(default)]
     pub(crate) not_covered: Vec<String>,
-    /// What is otherwise after a restore, in messages: no data is lost by it.
+    /// What differs after a restore without loss of data: a message each.
     #[serde(default)]
     pub(crate) remarks: Vec<String>,
-    pub(crate) databases: Vec<Database>,
+    pub(crate) databases: Vec<DatabaseManifest>,
     pub(crate) files: Vec<FileEntry>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Database {
+pub(crate) struct DatabaseManifest {
     pub(crate) name: String,
     pub(crate) owner: String,
     /// The directory of its dump, in the snapshot's; empty in a physical one.
-    pub(crate) folder: String,
-    /// The last key of the ledger of what was run on it.
+    #[serde(rename = "folder")]
+    pub(crate) directory: String,
+    /// The last key of the ledger, which records the SQL that was run in the database.
     pub(crate) schema_version: Option<String>,
     pub(crate) extensions: Vec<Extension>,
-    /// Counted in the very snapshot that the dump is of; of a physical one nothing is counted.
-    pub(crate) tables: Vec<Table>,
+    /// Counted in the same transaction snapshot as the dump; empty in a physical snapshot.
+    pub(crate) tables: Vec<TableManifest>,
     pub(crate) large_objects: u64,
-    /// What follows, manifests of before have not.
+    /// None in the manifest of an earlier agent.
     #[serde(default)]
-    pub(crate) content: Option<Content>,
-    /// Of each partition whose rows may be another's in another server the table at the top. Each server reports it again, and the
-    /// manifest has rows of partitions, as those of before.
+    pub(crate) content: Option<DatabaseContent>,
+    /// The topmost table of each partition whose rows may move to another partition in another server. Each server reports this
+    /// again, and the manifest has the rows of partitions, as earlier ones.
     #[serde(skip)]
-    pub(crate) moving: BTreeMap<Name, Name>,
+    pub(crate) moving: BTreeMap<QualifiedName, QualifiedName>,
 }
 
-/// A table's schema, and its own.
-pub(crate) type Name = (String, String);
+/// The names of a table's schema and of the table.
+pub(crate) type QualifiedName = (String, String);
 
-/// What a database holds beyond its rows.
+/// The contents of a database other than its rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Content {
-    /// Of its objects with their kinds and owners.
+pub(crate) struct DatabaseContent {
+    /// The sum of its objects with their kinds and owners.
     pub(crate) objects: Sum,
-    /// The same as texts, unless there are very many: to name one that differs.
+    /// The same objects as texts, unless there are very many: to name one that differs.
     #[serde(default)]
     pub(crate) names: Vec<String>,
-    /// Whether there is a schema `public`; not known of a manifest of before.
+    /// Whether there is a schema `public`; unknown in the manifest of an earlier agent.
     #[serde(default)]
     pub(crate) public: Option<bool>,
     pub(crate) large_objects: Sum,
     pub(crate) is_template: bool,
     pub(crate) allow_connections: bool,
     pub(crate) connection_limit: i32,
-    /// Whether nothing in it is a user's: one that every server has may be so.
+    /// Whether users have put nothing into it; so may be a database that every server has.
     pub(crate) pristine: bool,
 }
 
@@ -107,17 +108,22 @@ pub(crate) struct Extension {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Table {
+pub(crate) struct TableManifest {
     pub(crate) schema: String,
     pub(crate) name: String,
     pub(crate) rows: u64,
-    /// Of its rows, whatever their order.
+    /// The checksum of its rows, whatever their order.
     #[serde(default)]
     pub(crate) checksum: Option<String>,
 }
 
-impl Manifest {
-    pub(crate) fn new(kind: Kind, engine_version: String, system_identifier: String, superuser: String) -> Self {
+impl SnapshotManifest {
+    pub(crate) fn new(
+        kind: SnapshotMethod,
+        engine_version: String,
+        system_identifier: String,
+        superuser: String,
+    ) -> Self {
         let (databases, files) = (Vec::new(), Vec::new());
         let not_covered = Vec::new();
         Self {
@@ -134,39 +140,38 @@ impl Manifest {
         }
     }
 
-    /// An error is a message.
+    /// Parses a manifest. The error is a message.
     pub(crate) fn parse(text: &[u8]) -> Result<Self, String> {
         let manifest: Self = serde_json::from_slice(text).map_err(|error| format!("{FILE} cannot be read: {error}"))?;
         if manifest.format != FORMAT {
             return Err(format!("{FILE} has format {}, and this agent reads {FORMAT}", manifest.format));
         }
         let leaves = |path: &str| path.starts_with('/') || path.split('/').any(|part| part == "..");
-        let folders = manifest.databases.iter().map(|database| &database.folder);
-        match manifest.files.iter().map(|file| &file.path).chain(folders).find(|path| leaves(path)) {
+        let directories = manifest.databases.iter().map(|database| &database.directory);
+        match manifest.files.iter().map(|file| &file.path).chain(directories).find(|path| leaves(path)) {
             Some(path) => Err(format!("{FILE} names {path}, which is outside of the snapshot")),
             None => Ok(manifest),
         }
     }
 
-    /// Of all files, without the manifest.
+    /// The size of all files without the manifest.
     pub(crate) fn bytes(&self) -> u64 {
         self.files.iter().map(|file| file.bytes).sum()
     }
 
-    /// Of the databases that hold something. A retention that knows them keeps the last snapshot of each. If there are more
-    /// than a termination message has room for, the last entry is `...` and the sum of all of them: another one wherever
-    /// there is another database.
+    /// The names of the databases that users have put something into: the retention keeps the last snapshot of each. If a
+    /// termination message cannot hold all of them, the last entry is `...` and a checksum of all names, so that another database
+    /// gives another entry.
     pub(crate) fn names(&self) -> Vec<String> {
-        let pristine = |database: &Database| database.content.as_ref().is_some_and(|content| content.pristine);
-        let standing = |database: &Database| stands(&database.name);
-        let held = self.databases.iter().filter(|database| !(standing(database) && pristine(database)));
+        let pristine = |database: &DatabaseManifest| database.content.as_ref().is_some_and(|content| content.pristine);
+        let held = self.databases.iter().filter(|database| !(is_default(&database.name) && pristine(database)));
         let mut all: Vec<&str> = held.map(|database| &*database.name).collect();
         all.sort_unstable();
-        let mut room = 1500_usize;
+        let mut bytes_left = 1500_usize;
         let fits = |name: &&&str| {
-            // As it is written: a control character takes six bytes.
+            // Its length as JSON: a control character takes six bytes.
             let bytes = serde_json::to_string(name).map_or(usize::MAX, |text| text.len().saturating_add(1));
-            room.checked_sub(bytes).inspect(|rest| room = *rest).is_some()
+            bytes_left.checked_sub(bytes).inspect(|rest| bytes_left = *rest).is_some()
         };
         let mut names: Vec<String> = all.iter().take_while(fits).map(ToString::to_string).collect();
         if names.len() < all.len() {
@@ -175,7 +180,7 @@ impl Manifest {
         names
     }
 
-    /// The first five, each at most 200 bytes of it, and how many more there are.
+    /// The first five messages, each of at most 200 bytes, and how many more there are.
     pub(crate) fn not_covered_in_short(&self) -> Vec<String> {
         in_short(&self.not_covered, 5, 200)
     }
@@ -192,15 +197,15 @@ impl Manifest {
 /// How many differences are reported: the message must stay short.
 const SHOWN: usize = 5;
 
-/// What came out of a snapshot against what went in: a message for what differs.
+/// Compares what came out of a snapshot with what went in. Returns a message if they differ.
 ///
-/// Versions of extensions may differ, since another image brings its own.
-pub(crate) fn differences(expected: &Database, found: &Database) -> Option<String> {
+/// Versions of extensions may differ, since another image has its own.
+pub(crate) fn differences(expected: &DatabaseManifest, found: &DatabaseManifest) -> Option<String> {
     let mut differences = Vec::new();
-    let shown = |(schema, name): &Name| format!("{schema}.{name}");
-    let mut there = added_up(&found.tables, &found.moving);
+    let shown = |(schema, name): &QualifiedName| format!("{schema}.{name}");
+    let mut remaining = added_up(&found.tables, &found.moving);
     for (name, (rows, checksum)) in added_up(&expected.tables, &found.moving) {
-        match there.remove(&name) {
+        match remaining.remove(&name) {
             Some((others, _)) if others != rows => {
                 differences.push(format!("{} has {others} rows instead of {rows}", shown(&name)));
             }
@@ -211,7 +216,7 @@ pub(crate) fn differences(expected: &Database, found: &Database) -> Option<Strin
             None => differences.push(format!("{} is missing", shown(&name))),
         }
     }
-    differences.extend(there.keys().map(|extra| format!("{} was not there", shown(extra))));
+    differences.extend(remaining.keys().map(|extra| format!("{} was not there", shown(extra))));
     let has = |extension: &Extension| found.extensions.iter().any(|other| other.name == extension.name);
     let lost = expected.extensions.iter().filter(|extension| !has(extension));
     differences.extend(lost.map(|extension| format!("extension {} is missing", extension.name)));
@@ -240,9 +245,12 @@ pub(crate) fn differences(expected: &Database, found: &Database) -> Option<Strin
     (!differences.is_empty()).then(|| format!("database {}: {}", expected.name, differences.join(", ")))
 }
 
-/// How many rows a table has, and their sum; those of partitions that exchange rows by the table that they are partitions of.
-fn added_up(tables: &[Table], moving: &BTreeMap<Name, Name>) -> BTreeMap<Name, (u64, Option<String>)> {
-    let mut sums: BTreeMap<Name, (u64, Option<String>)> = BTreeMap::new();
+/// The number of rows of each table, and their sum. Partitions that exchange rows are added up under their topmost table.
+fn added_up(
+    tables: &[TableManifest],
+    moving: &BTreeMap<QualifiedName, QualifiedName>,
+) -> BTreeMap<QualifiedName, (u64, Option<String>)> {
+    let mut sums: BTreeMap<QualifiedName, (u64, Option<String>)> = BTreeMap::new();
     for table in tables {
         let own = (table.schema.clone(), table.name.clone());
         let of = (table.rows, table.checksum.clone());
@@ -273,7 +281,7 @@ fn differing(then: &[String], now: &[String]) -> String {
     differences
 }
 
-/// What an earlier manifest does not have is not compared.
+/// Whether two checksums differ. The manifest of an earlier agent may lack one, which then is not compared.
 fn differ(one: Option<&String>, other: Option<&String>) -> bool {
     one.zip(other).is_some_and(|(one, other)| one != other)
 }

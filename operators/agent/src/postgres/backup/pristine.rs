@@ -1,12 +1,12 @@
-//! Whether a database that every server has is as initdb made it: what no object of a user's shows.
+//! Whether a database that every server has is as initdb created it, as far as the sum of its objects does not show that.
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::postgres::client::session::Session;
 
-/// Of the objects that a user makes, the first has this number.
+/// The first OID of users' objects.
 const FIRST_OBJECT: u32 = 16_384;
 
-/// Catalogs of things that belong to no schema, or are not among the objects that are compared.
+/// Catalogs of objects without a schema, or that are not compared otherwise.
 const CATALOGS: [&str; 18] = [
     "pg_am",
     "pg_cast",
@@ -28,9 +28,9 @@ const CATALOGS: [&str; 18] = [
     "pg_extension",
 ];
 
-/// Settings, owner, comment and grants of the database, and those of its schema `public`. A database without a comment makes the
-/// comparison with its comment unknown, which counts as another one.
-const PLACE: &str =
+/// Whether settings, owner, comment and grants of the database, and those of its schema `public`, are as initdb created them.
+/// Without a comment, the comparison is unknown, which counts as different.
+const AS_CREATED: &str =
     "SELECT pg_catalog.to_json((NOT EXISTS (SELECT FROM pg_catalog.pg_db_role_setting s WHERE s.setdatabase = d.oid)
 AND NOT EXISTS (SELECT FROM pg_catalog.pg_subscription s WHERE s.subdbid = d.oid)
 AND NOT EXISTS (SELECT FROM pg_catalog.pg_seclabel) AND NOT EXISTS (SELECT FROM pg_catalog.pg_shseclabel l
@@ -51,10 +51,10 @@ AND NOT EXISTS (SELECT FROM pg_catalog.pg_namespace n LEFT JOIN pg_catalog.pg_in
     OR pg_catalog.obj_description(n.oid, 'pg_namespace') IS DISTINCT FROM 'standard public schema'))) IS TRUE)
 FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database()";
 
-/// Whether nothing of a user's is in the database of the session, beyond the objects that are compared. What cannot be told
-/// is a user's: to save too much does no harm.
-pub(crate) fn is(session: &mut Session<'_>) -> Result<bool, Failure> {
-    if session.query_json::<bool>(PLACE)?.pop() != Some(true) {
+/// Whether the session's database has nothing of a user's, other than the objects that are compared. What cannot be decided
+/// counts as a user's: to save too much does no harm.
+pub(crate) fn is(session: &mut Session<'_>) -> Result<bool, CommandFailure> {
+    if session.query_json::<bool>(AS_CREATED)?.pop() != Some(true) {
         return Ok(false);
     }
     let any = CATALOGS.map(|name| format!("EXISTS (SELECT FROM pg_catalog.{name} WHERE oid >= {FIRST_OBJECT})"));

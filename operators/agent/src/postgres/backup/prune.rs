@@ -1,4 +1,4 @@
-//! `agent pg-prune`: removes snapshots, and what unfinished ones left.
+//! `agent pg-prune`: removes snapshots, and files of unfinished ones.
 
 use std::fs;
 use std::io;
@@ -7,23 +7,23 @@ use std::time::{Duration, SystemTime};
 
 use agent_protocol::{PgPrune, PgPruneResult, count, is_snapshot_name};
 
-use crate::failure::{Failure, Reason};
+use crate::failure::{CommandFailure, Reason};
 use crate::postgres::backup::snapshot::{lock_of, with_suffix};
 use crate::postgres::files;
 use crate::postgres::lock::{self, LockPolicy};
 
-pub(crate) fn prune(options: &PgPrune) -> Result<PgPruneResult, Failure> {
+pub(crate) fn prune(options: &PgPrune) -> Result<PgPruneResult, CommandFailure> {
     if let Some(wrong) = options.names.iter().find(|name| !is_snapshot_name(name)) {
-        return Err(Failure::new(Reason::BadInput, format!("{wrong:?} is not a snapshot name")));
+        return Err(CommandFailure::new(Reason::BadInput, format!("{wrong:?} is not a snapshot name")));
     }
     let directory = &options.directory;
     let failed = |error: io::Error| files::failed("pruned", directory, &error, Reason::ToolFailed);
     let (mut removed, mut absent) = (0, 0);
     for name in &options.names {
         let target = directory.join(name);
-        // The operator stops a Job that writes it before.
-        let there = target.exists() || with_suffix(&target, ".partial").exists();
-        if there {
+        // The operator has stopped any Job that writes it.
+        let exists = target.exists() || with_suffix(&target, ".partial").exists();
+        if exists {
             let _lock = lock::take(&lock_of(&target), Duration::from_secs(20), LockPolicy::BestEffort)?;
             remove(&target).map_err(failed)?;
             removed += 1;
@@ -37,12 +37,12 @@ pub(crate) fn prune(options: &PgPrune) -> Result<PgPruneResult, Failure> {
         leftovers = remove_leftovers(directory, age).map_err(failed)?;
     }
     if directory.exists() {
-        files::sync_folder(directory).map_err(failed)?;
+        files::sync_directory(directory).map_err(failed)?;
     }
     Ok(PgPruneResult { removed, absent, leftovers: count(leftovers) })
 }
 
-/// Moved away first: half of a snapshot must not be found under its name.
+/// Renames the snapshot before it removes it: no process must find half of a snapshot under its name.
 fn remove(target: &Path) -> io::Result<()> {
     let removed = with_suffix(target, ".removed");
     files::remove(&removed)?;

@@ -1,4 +1,4 @@
-//! A snapshot's directory: made beside its place, and moved there when all of it is on the disk.
+//! A snapshot's directory: created under another name, and renamed when all of it is on the disk.
 
 use std::fs::{self, File};
 use std::io;
@@ -7,16 +7,16 @@ use std::time::{Duration, SystemTime};
 
 use agent_protocol::{PgDumpResult, count};
 
-use crate::failure::{Failure, Reason, in_short};
-use crate::postgres::backup::manifest::{self, Manifest};
+use crate::failure::{CommandFailure, Reason, in_short};
+use crate::postgres::backup::manifest::{self, SnapshotManifest};
 use crate::postgres::backup::volume;
 use crate::postgres::files::{self, FileEntry};
 use crate::postgres::lock::{self, LockPolicy};
 
-/// A run of before may be ending.
-const LOCKED_WITHIN: Duration = Duration::from_secs(20);
+/// How long an earlier run may take to exit.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Where a snapshot is going to be, under a lock: no other command creates or removes it meanwhile.
+/// A snapshot in progress, under a lock: no other command creates or removes it meanwhile.
 pub(crate) struct StagedSnapshot {
     target: PathBuf,
     partial: PathBuf,
@@ -34,14 +34,14 @@ pub(crate) fn lock_of(target: &Path) -> PathBuf {
 }
 
 impl StagedSnapshot {
-    pub(crate) fn reserve(target: &Path) -> Result<Self, Failure> {
+    pub(crate) fn reserve(target: &Path) -> Result<Self, CommandFailure> {
         let above = target.parent().unwrap_or(Path::new("/"));
-        fs::create_dir_all(above).map_err(|error| files::failed("made", above, &error, Reason::BadInput))?;
-        let lock = lock::take(&lock_of(target), LOCKED_WITHIN, LockPolicy::BestEffort)?;
+        fs::create_dir_all(above).map_err(|error| files::failed("created", above, &error, Reason::BadInput))?;
+        let lock = lock::take(&lock_of(target), LOCK_TIMEOUT, LockPolicy::BestEffort)?;
         Ok(Self { target: target.to_owned(), partial: with_suffix(target, ".partial"), _lock: lock })
     }
 
-    /// The result of a run of before, if the snapshot is there and nothing of it has changed.
+    /// The result of an earlier run, if the snapshot exists and is intact.
     pub(crate) fn finished(&self) -> Option<PgDumpResult> {
         let (manifest, sha256) = read(&self.target, None).ok()?;
         match check_files(&self.target, &manifest) {
@@ -54,15 +54,15 @@ impl StagedSnapshot {
     }
 
     /// An empty directory to put the snapshot into.
-    pub(crate) fn folder(&self) -> Result<&Path, Failure> {
+    pub(crate) fn directory(&self) -> Result<&Path, CommandFailure> {
         files::remove(&self.partial)
-            .and_then(|()| files::make_private(&self.partial))
-            .map_err(|error| files::failed("made", &self.partial, &error, Reason::ToolFailed))?;
+            .and_then(|()| files::create_private(&self.partial))
+            .map_err(|error| files::failed("created", &self.partial, &error, Reason::ToolFailed))?;
         Ok(&self.partial)
     }
 
-    /// Completes the manifest, and moves the directory to its place.
-    pub(crate) fn commit(&self, mut manifest: Manifest) -> Result<PgDumpResult, Failure> {
+    /// Completes the manifest, and renames the directory.
+    pub(crate) fn commit(&self, mut manifest: SnapshotManifest) -> Result<PgDumpResult, CommandFailure> {
         let failed = |error: io::Error| files::failed("completed", &self.partial, &error, Reason::ToolFailed);
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         manifest.completed_at = now.map(|since| since.as_secs()).unwrap_or(0);
@@ -73,21 +73,21 @@ impl StagedSnapshot {
         let moved = files::remove(&damaged)
             .and_then(|()| if self.target.exists() { fs::rename(&self.target, &damaged) } else { Ok(()) })
             .and_then(|()| fs::rename(&self.partial, &self.target))
-            .and_then(|()| files::sync_folder(self.target.parent().unwrap_or(Path::new("/"))))
+            .and_then(|()| files::sync_directory(self.target.parent().unwrap_or(Path::new("/"))))
             .and_then(|()| files::remove(&damaged));
         moved.map_err(failed)?;
         Ok(self.result(&manifest, &files::sha256(text.as_bytes()), false))
     }
 
-    /// The room that an unfinished one takes may be all there is.
-    pub(crate) fn abort(&self, failure: Failure) -> Failure {
+    /// Removes the unfinished snapshot: it may take all the space on the volume.
+    pub(crate) fn abort(&self, failure: CommandFailure) -> CommandFailure {
         if let Err(error) = files::remove(&self.partial) {
             eprintln!("{} cannot be removed: {error}", self.partial.display());
         }
         failure
     }
 
-    fn result(&self, manifest: &Manifest, sha256: &str, reused: bool) -> PgDumpResult {
+    fn result(&self, manifest: &SnapshotManifest, sha256: &str, reused: bool) -> PgDumpResult {
         PgDumpResult {
             name: self.target.file_name().unwrap_or_default().to_string_lossy().into_owned(),
             kind: manifest.kind.word().to_owned(),
@@ -106,38 +106,41 @@ impl StagedSnapshot {
             completed_at: Some(count(manifest.completed_at)),
             reused,
             volume: volume::measure(&self.target),
-            // Whoever asks for it knows since when.
+            // The caller sets it.
             seconds: 0.0,
         }
     }
 }
 
-/// A snapshot's manifest and that file's own sum, which must be `expected` if that is known.
-pub(crate) fn read(target: &Path, expected: Option<&str>) -> Result<(Manifest, String), Failure> {
+/// A snapshot's manifest and the SHA-256 of its file, which must be `expected` if that is given.
+pub(crate) fn read(target: &Path, expected: Option<&str>) -> Result<(SnapshotManifest, String), CommandFailure> {
     let path = target.join(manifest::FILE);
     if !target.exists() {
-        return Err(Failure::new(Reason::SnapshotMissing, format!("snapshot {} does not exist", target.display())));
+        return Err(CommandFailure::new(
+            Reason::SnapshotMissing,
+            format!("snapshot {} does not exist", target.display()),
+        ));
     }
     let text = fs::read(&path).map_err(|error| files::failed("read", &path, &error, Reason::Corrupt))?;
     let sha256 = files::sha256(&text);
     if expected.is_some_and(|expected| !expected.eq_ignore_ascii_case(&sha256)) {
-        return Err(Failure::new(
+        return Err(CommandFailure::new(
             Reason::ChecksumMismatch,
             format!("{} differs from what the agent wrote", path.display()),
         ));
     }
-    let manifest = Manifest::parse(&text).map_err(|why| Failure::new(Reason::Corrupt, why))?;
+    let manifest = SnapshotManifest::parse(&text).map_err(|why| CommandFailure::new(Reason::Corrupt, why))?;
     Ok((manifest, sha256))
 }
 
-/// All files must be as they were written.
-pub(crate) fn check_files(target: &Path, manifest: &Manifest) -> Result<(), Failure> {
+/// Checks that all files are as they were written.
+pub(crate) fn check_files(target: &Path, manifest: &SnapshotManifest) -> Result<(), CommandFailure> {
     manifest.files.iter().try_for_each(|entry| check_file(target, entry))
 }
 
-fn check_file(target: &Path, entry: &FileEntry) -> Result<(), Failure> {
+fn check_file(target: &Path, entry: &FileEntry) -> Result<(), CommandFailure> {
     let path = target.join(&entry.path);
-    let wrong = |reason, how: String| Err(Failure::new(reason, format!("{} {how}", entry.path)));
+    let wrong = |reason, how: String| Err(CommandFailure::new(reason, format!("{} {how}", entry.path)));
     let bytes = match fs::metadata(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return wrong(Reason::FileMissing, "is missing".into());

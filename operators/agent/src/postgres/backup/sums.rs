@@ -1,8 +1,8 @@
-//! Pure: sums of what comes line by line, in whatever order: rows of a table, objects of a database.
+//! Pure: sums of lines in any order: rows of a table, objects of a database.
 
 use serde::{Deserialize, Serialize};
 
-/// How many there are, and a sum of them that does not depend on their order.
+/// The number of lines, and a sum of them that does not depend on their order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Sum {
     pub(crate) count: u64,
@@ -10,16 +10,16 @@ pub(crate) struct Sum {
     pub(crate) checksum: String,
 }
 
-/// Sums up what comes line by line. It finds what went wrong, and is no proof against who wants two lines to look alike.
+/// Sums up lines. It finds errors; it does not resist an attacker who constructs lines with the same sum.
 #[derive(Default)]
-pub(crate) struct Summing {
+pub(crate) struct SumBuilder {
     count: u64,
     sum: u64,
 }
 
-impl Summing {
+impl SumBuilder {
     pub(crate) fn add(&mut self, line: &[u8]) {
-        // FNV-1a, whose bits the rest spreads (splitmix64).
+        // FNV-1a; the finalizer of splitmix64 spreads its bits.
         let hash = line.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
         });
@@ -34,7 +34,7 @@ impl Summing {
     }
 }
 
-/// The sum of the lines of both, of which each has been summed up.
+/// The checksum of all lines, from the checksums of two parts.
 pub(crate) fn added(one: &str, other: &str) -> Option<String> {
     let number = |sum: &str| u64::from_str_radix(sum, 16).ok();
     Some(format!("{:016x}", number(one)?.wrapping_add(number(other)?)))
@@ -45,7 +45,7 @@ pub(crate) mod tests {
     use super::*;
 
     pub(crate) fn sum(lines: &[&str]) -> Sum {
-        let mut summing = Summing::default();
+        let mut summing = SumBuilder::default();
         lines.iter().for_each(|line| summing.add(line.as_bytes()));
         summing.sum()
     }

@@ -1,4 +1,4 @@
-//! How full the volume of the snapshots is, as the Jobs that use it report.
+//! Measures how full the volume of the snapshots is, for the Jobs that use it.
 
 use std::fs;
 use std::io;
@@ -12,7 +12,7 @@ use crate::postgres::data_dir::volume_usage;
 /// The unit of `st_blocks`, whatever the file system's own is: stat(2).
 const BLOCK: u64 = 512;
 
-/// How full the volume is on which this snapshot is. What cannot be measured is left out: no Job fails for it.
+/// Measures the volume of this snapshot. What cannot be measured is left out: no Job fails because of that.
 pub(crate) fn measure(snapshot: &Path) -> Measurement {
     let measured = snapshot.parent().map(of).unwrap_or_else(|| Ok(Measurement::default()));
     measured.unwrap_or_else(|error| {
@@ -21,22 +21,22 @@ pub(crate) fn measure(snapshot: &Path) -> Measurement {
     })
 }
 
-fn of(folder: &Path) -> io::Result<Measurement> {
-    let used_bytes = Some(count(taken(folder)?));
-    Ok(Measurement { used_bytes, ..volume_usage::measure(folder)?.into() })
+fn of(directory: &Path) -> io::Result<Measurement> {
+    let used_bytes = Some(count(taken(directory)?));
+    Ok(Measurement { used_bytes, ..volume_usage::measure(directory)?.into() })
 }
 
-/// The bytes that all files below a directory take. One that another Job removes meanwhile takes none.
-fn taken(folder: &Path) -> io::Result<u64> {
+/// The bytes that all files below a directory take. A file that another Job removes meanwhile counts as 0.
+fn taken(directory: &Path) -> io::Result<u64> {
     let mut bytes = 0;
-    for entry in fs::read_dir(folder)? {
+    for entry in fs::read_dir(directory)? {
         let path = entry?.path();
         let found = fs::symlink_metadata(&path).and_then(|entry| {
             let below = if entry.is_dir() { taken(&path)? } else { 0 };
             Ok(entry.blocks() * BLOCK + below)
         });
         bytes += match found {
-            // As `lost+found`, which is root's.
+            // `lost+found` belongs to root.
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied) => 0,
             found => found?,
         };

@@ -1,15 +1,15 @@
-//! Pure: diagnosis of what PostgreSQL's programs write to their standard error: which failure it is, and what of it may be shown.
+//! Pure: diagnosis of the standard error of PostgreSQL's programs: which failure it indicates, and its text without secrets.
 //!
-//! The programs are run with `LC_ALL=C`, and clusters are made with C.UTF-8, so both they and the server speak English.
+//! The agent runs the programs with `LC_ALL=C`, and creates clusters with C.UTF-8, so programs and server write English.
 
-use crate::failure::{Failure, Reason};
+use crate::failure::{CommandFailure, Reason};
 
-/// Enough for a person to see what happened, and little enough for a termination message.
+/// The maximum length of an excerpt: it must fit into a termination message.
 const LONGEST: usize = 1500;
 
-/// In this order: the words of a refused connection also begin with "connection to server".
+/// Texts that indicate a reason. The order counts: other failures also begin with "connection to server".
 const SIGNS: [(Reason, &[&str]); 7] = [
-    // The last is the server's hint where a write was cut short, which has no error of the operating system.
+    // The last is the server's hint if a write was short, which is no error of the operating system.
     (Reason::NoSpace, &["No space left on device", "Disk quota exceeded", "Check free disk space"]),
     (
         Reason::DataCorrupt,
@@ -30,7 +30,7 @@ const SIGNS: [(Reason, &[&str]); 7] = [
         &[
             "database files are incompatible with server",
             "aborting because of server version mismatch",
-            // Only one of 17 or later is asked for it (tools.rs).
+            // The agent sets this only for servers of 17 and later (tools.rs).
             "unrecognized configuration parameter \"event_triggers\"",
         ],
     ),
@@ -41,7 +41,7 @@ const SIGNS: [(Reason, &[&str]); 7] = [
             "no password supplied",
             "no pg_hba.conf entry",
             "FATAL:  role \"",
-            // What holds in a superuser's session, no other role may set.
+            // The settings of a superuser's session, which no other role may set.
             "FATAL:  permission denied to set parameter",
         ],
     ),
@@ -69,18 +69,18 @@ pub(crate) fn classify(stderr: &str, otherwise: Reason) -> Reason {
     found.map_or(otherwise, |(reason, _)| *reason)
 }
 
-/// The last lines of what a program said, without secrets.
+/// The last lines of a program's output, without secrets.
 pub(crate) fn excerpt(stderr: &str, secrets: &[String]) -> String {
     let shown = redact(stderr.trim(), secrets);
     let least = shown.len().saturating_sub(LONGEST);
     let from = (least..=shown.len()).find(|at| shown.is_char_boundary(*at)).unwrap_or(least);
     let tail = &shown[from..];
-    // Half a line says nothing, unless there is but one.
+    // Drop the first line, which is incomplete, unless there is only one.
     let tail = if from > 0 { tail.split_once('\n').map_or(tail, |(_, rest)| rest) } else { tail };
     tail.trim().to_owned()
 }
 
-/// Replaces the given secrets, SCRAM verifiers, and whatever is quoted after PASSWORD.
+/// Replaces the given secrets, SCRAM verifiers, and quoted text after PASSWORD.
 pub(crate) fn redact(stderr: &str, secrets: &[String]) -> String {
     let mut shown = stderr.to_owned();
     for secret in secrets.iter().filter(|secret| !secret.is_empty()) {
@@ -103,10 +103,10 @@ fn hide(stderr: &str, mark: &str, ends: impl Fn(char) -> bool) -> String {
     shown + rest
 }
 
-/// What a server says of SQL from a snapshot is about the snapshot.
-pub(crate) fn restore_failed(failure: Failure) -> Failure {
+/// Errors in SQL from a snapshot are failures of the restore.
+pub(crate) fn restore_failed(failure: CommandFailure) -> CommandFailure {
     match failure.reason() {
-        Reason::ToolFailed | Reason::PermissionDenied => Failure::new(Reason::RestoreFailed, failure.message()),
+        Reason::ToolFailed | Reason::PermissionDenied => CommandFailure::new(Reason::RestoreFailed, failure.message()),
         _ => failure,
     }
 }
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn last_words_have_a_meaning() {
+    fn output_is_classified() {
         assert_eq!(reason("pg_dump: error: could not write to file: No space left on device"), Reason::NoSpace);
         let short = "FATAL:  could not extend file \"base/1/4174\": wrote only 4096 of 8192 bytes at block 0\nHINT:  Check free disk space.";
         assert_eq!(reason(short), Reason::NoSpace);
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_lines_are_kept() {
+    fn an_excerpt_has_the_last_lines() {
         let stderr = format!("{}\nERROR: the end\n", "a line of a log\n".repeat(500));
         let shown = excerpt(&stderr, &[]);
         assert!(shown.len() <= LONGEST && shown.starts_with("a line") && shown.ends_with("ERROR: the end"));

@@ -1,29 +1,30 @@
-//! The SQL of a user's that is run once: all of it and the record that it ran, or nothing.
+//! Runs a user's SQL once: all of it together with the record that it ran, or nothing.
 
 use std::fs;
 use std::path::Path;
 
 use agent_protocol::SqlFile;
 
-use crate::failure::{Failure, Reason};
+use crate::failure::{CommandFailure, Reason};
 use crate::postgres::client::quote::literal;
 use crate::postgres::client::session::{SAFE_PATH, Session};
 use crate::postgres::client::statements;
 use crate::postgres::client::tools::{Connection, Tools};
 use crate::postgres::files;
 
-pub(crate) struct Script {
+pub(crate) struct InitScript {
     /// The file's name, for messages.
     name: String,
     text: String,
     secret: bool,
 }
 
-/// Reads a file, and finds what can be found wrong with it before anything is run.
-pub(crate) fn read(file: &SqlFile) -> Result<Script, Failure> {
+/// Reads a file, and makes all checks that are possible before anything runs.
+pub(crate) fn read(file: &SqlFile) -> Result<InitScript, CommandFailure> {
     let name = file.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let script = Script { name, text: read_text(&file.path)?, secret: file.secret };
-    let wrong = |line, why: &str| Failure::new(Reason::SqlFailed, format!("{}, line {line}: {why}", script.name));
+    let script = InitScript { name, text: read_text(&file.path)?, secret: file.secret };
+    let wrong =
+        |line, why: &str| CommandFailure::new(Reason::SqlFailed, format!("{}, line {line}: {why}", script.name));
     let found = statements::split(&script.text);
     let found = found.map_err(|open| wrong(open.line, &format!("the {} that begins here does not end", open.what)))?;
     if let Some((line, why)) = found.iter().find_map(|one| Some((one.line, statements::refusal(one.text)?))) {
@@ -35,27 +36,27 @@ pub(crate) fn read(file: &SqlFile) -> Result<Script, Failure> {
     Ok(script)
 }
 
-fn read_text(path: &Path) -> Result<String, Failure> {
+fn read_text(path: &Path) -> Result<String, CommandFailure> {
     fs::read_to_string(path)
-        .map_err(|error| Failure::new(Reason::BadInput, format!("{} cannot be read: {error}", path.display())))
+        .map_err(|error| CommandFailure::new(Reason::BadInput, format!("{} cannot be read: {error}", path.display())))
 }
 
 const TRANSACTION: &str = "SELECT pg_catalog.txid_current()";
 
-/// Whether it ran now, and how many statements it has. It is run as the application itself, by a connection of its own:
-/// a superuser who took on its role could be made to put it off again.
+/// Returns whether it ran now, and the number of statements. The application runs it, in a connection of its own: SQL could reset
+/// the role of a superuser who has set the application's role.
 pub(crate) fn run(
     tools: &Tools,
     application: &Connection,
     database: &str,
     key: &str,
-    scripts: &[Script],
-) -> Result<(bool, usize), Failure> {
+    scripts: &[InitScript],
+) -> Result<(bool, usize), CommandFailure> {
     let mut session = Session::connect(tools, application, database)?;
-    // What another role has put into the application's schemas is not found in place of the ledger, or of an operator.
+    // Objects of other roles in the application's schemas must not shadow the ledger, or an operator.
     session.query(SAFE_PATH)?;
     session.query("BEGIN")?;
-    // Another run of this waits here, and then finds the record.
+    // A concurrent run waits here, and then finds the record.
     session.query("SELECT pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtext('multi_operator.ledger'))")?;
     let recorded = format!("SELECT 1 FROM multi_operator.ledger WHERE key = {}", literal(key));
     if session.query_one(&recorded)?.is_some() {
@@ -70,7 +71,7 @@ pub(crate) fn run(
     }
     session.set_verbosity(true)?;
     if session.query_one(TRANSACTION)? != transaction {
-        return Err(Failure::new(Reason::SqlFailed, "the SQL ended the transaction that the agent runs it in"));
+        return Err(CommandFailure::new(Reason::SqlFailed, "the SQL ended the transaction that the agent runs it in"));
     }
     let texts: String = scripts.iter().map(|script| script.text.as_str()).collect();
     let checksum = files::sha256(texts.as_bytes());
@@ -82,8 +83,8 @@ pub(crate) fn run(
     Ok((true, count))
 }
 
-fn run_script(session: &mut Session<'_>, script: &Script) -> Result<usize, Failure> {
-    // It was split before, without an error.
+fn run_script(session: &mut Session<'_>, script: &InitScript) -> Result<usize, CommandFailure> {
+    // `read` has split it without an error.
     let found = statements::split(&script.text).unwrap_or_default();
     for statement in &found {
         session.run(statement.text).map_err(|failure| {
@@ -93,16 +94,16 @@ fn run_script(session: &mut Session<'_>, script: &Script) -> Result<usize, Failu
                 other => other,
             };
             let text = failure.message().trim_start_matches("psql: ");
-            Failure::new(reason, format!("{}, line {line}: {text}", script.name))
+            CommandFailure::new(reason, format!("{}, line {line}: {text}", script.name))
         })?;
     }
     Ok(found.len())
 }
 
-/// How far down in a statement the server's `at character N` is.
+/// The number of lines before the server's `at character N` in a statement.
 fn lines_before(statement: &str, message: &str) -> usize {
-    let place = message.rsplit_once(" at character ").map_or("", |(_, rest)| rest);
-    let digits = place.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default();
+    let position = message.rsplit_once(" at character ").map_or("", |(_, rest)| rest);
+    let digits = position.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default();
     let characters = digits.parse::<usize>().unwrap_or(1).saturating_sub(1);
     statement.chars().take(characters).filter(|c| *c == '\n').count()
 }

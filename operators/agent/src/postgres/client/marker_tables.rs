@@ -1,11 +1,12 @@
-//! The agent's own tables, which record what it has done: in schema `multi_operator` of the database `postgres`, and the ledger in an application's.
+//! The agent's own tables, which record what it has done: in schema `multi_operator` of the database `postgres`, and the ledger
+//! in that of an application.
 //!
-//! Who owns such a database, or may create in it, can have made that schema or a table in it first. A superuser who reads or
-//! writes a table of a user's executes what the user attached to it: constants in an index, a rule, a trigger. So each
-//! session looks at the catalogs before it uses such a table. What a superuser owns in a schema of a superuser's, nobody else can
-//! change afterwards.
+//! The owner of such a database, or a role that may create objects in it, may have created that schema or a table in it first. A
+//! superuser who reads or writes a user's table executes what the user attached to it: constants in an index, a rule, a trigger.
+//! So each session checks the catalogs before it uses such a table. What a superuser owns in a superuser's schema, no other role
+//! can change afterwards.
 
-use crate::failure::{Failure, Reason};
+use crate::failure::{CommandFailure, Reason};
 use crate::postgres::client::quote::{identifier, literal};
 use crate::postgres::client::session::Session;
 
@@ -15,15 +16,15 @@ pub(crate) const SCHEMA: &str = "multi_operator";
 /// One marker table.
 pub(crate) struct MarkerTable {
     pub(crate) name: &'static str,
-    /// As `CREATE TABLE` takes them.
+    /// The columns, for `CREATE TABLE`.
     definition: &'static str,
-    /// As the catalogs have them afterwards.
+    /// The columns, as the catalogs have them.
     columns: &'static str,
-    /// What roles other than superusers may have been granted on it.
+    /// The privileges that roles other than superusers may have.
     granted: &'static str,
 }
 
-/// Databases that were opened for a dump, for the next run after one that was killed.
+/// Databases that were opened for a dump: if the run is killed, the next one closes them.
 pub(crate) const OPENED: MarkerTable = MarkerTable {
     name: "opened",
     definition: "database text PRIMARY KEY, connection_limit int NOT NULL",
@@ -31,7 +32,7 @@ pub(crate) const OPENED: MarkerTable = MarkerTable {
     granted: "SELECT",
 };
 
-/// Databases that a restore creates, or has created: one that is not recorded is not a restore's.
+/// Databases that a restore creates or has created.
 pub(crate) const RESTORE: MarkerTable = MarkerTable {
     name: "restore",
     definition: "database text PRIMARY KEY, snapshot text NOT NULL, finished boolean NOT NULL, \
@@ -40,7 +41,7 @@ pub(crate) const RESTORE: MarkerTable = MarkerTable {
     granted: "SELECT",
 };
 
-/// What roles had before they were lent a password, for the next run after one that was killed.
+/// The attributes that roles had before the agent lent them a password: if the run is killed, the next one restores them.
 pub(crate) const LENT: MarkerTable = MarkerTable {
     name: "lent",
     definition: "role text PRIMARY KEY, undo text NOT NULL",
@@ -48,7 +49,8 @@ pub(crate) const LENT: MarkerTable = MarkerTable {
     granted: "",
 };
 
-/// What was run in an application's database. `pg-init` makes it, and lets the application add to it.
+/// A record of the SQL that was run in an application's database. `pg-init` creates the table, and allows the application to add
+/// rows.
 pub(crate) const LEDGER: MarkerTable = MarkerTable {
     name: "ledger",
     definition: "key text PRIMARY KEY, checksum text NOT NULL, applied_at timestamptz NOT NULL DEFAULT pg_catalog.now()",
@@ -56,7 +58,7 @@ pub(crate) const LEDGER: MarkerTable = MarkerTable {
     granted: "SELECT INSERT",
 };
 
-/// Whether the schema is a superuser's in which no other role creates.
+/// Whether the schema is a superuser's, and no other role may create objects in it.
 const OWN_SCHEMA: &str =
     "SELECT pg_catalog.to_json(o.rolsuper AND NOT EXISTS (SELECT FROM pg_catalog.aclexplode(n.nspacl) a
   LEFT JOIN pg_catalog.pg_roles g ON g.oid = a.grantee WHERE a.privilege_type = 'CREATE' AND g.rolsuper IS NOT TRUE))
@@ -84,23 +86,23 @@ FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamesp
 JOIN pg_catalog.pg_roles o ON o.oid = c.relowner WHERE n.nspname = 'multi_operator' AND c.relname = $1";
 
 impl MarkerTable {
-    /// Whether the table is there. One that is not the agent's is a failure, before anything of it is executed.
-    pub(crate) fn is_there(&self, session: &mut Session<'_>) -> Result<bool, Failure> {
+    /// Whether the table exists. One that is not the agent's is a failure, before the server executes anything of it.
+    pub(crate) fn exists(&self, session: &mut Session<'_>) -> Result<bool, CommandFailure> {
         match (schema(session)?, self.table(session)?) {
             (Some(false), _) | (_, Some(false)) => Err(foreign(session, self.name)?),
             (_, there) => Ok(there.is_some()),
         }
     }
 
-    /// Makes the table if it is not there.
-    pub(crate) fn ensure(&self, session: &mut Session<'_>) -> Result<(), Failure> {
+    /// Creates the table if it does not exist.
+    pub(crate) fn ensure(&self, session: &mut Session<'_>) -> Result<(), CommandFailure> {
         let of_schema = format!("SCHEMA {SCHEMA}");
         if schema(session)?.is_none() {
             session.query(&format!("BEGIN; CREATE SCHEMA IF NOT EXISTS {SCHEMA}"))?;
             revoke(session, &of_schema, &format!("pg_catalog.pg_namespace c WHERE c.nspname = '{SCHEMA}'"), "nspacl")?;
             session.query("COMMIT")?;
         }
-        // Nothing is made in a schema of another role's.
+        // The agent creates nothing in a schema of another role.
         if schema(session)? != Some(true) {
             return Err(foreign(session, self.name)?);
         }
@@ -111,26 +113,26 @@ impl MarkerTable {
             revoke(session, &table, &from, "relacl")?;
             session.query("COMMIT")?;
         }
-        match self.is_there(session)? {
+        match self.exists(session)? {
             true => Ok(()),
             false => Err(foreign(session, self.name)?),
         }
     }
 
-    /// Whether the table is the agent's; none, if there is none.
-    pub(crate) fn table(&self, session: &mut Session<'_>) -> Result<Option<bool>, Failure> {
+    /// Whether the table is the agent's; none if it does not exist.
+    pub(crate) fn table(&self, session: &mut Session<'_>) -> Result<Option<bool>, CommandFailure> {
         let sql = OWN_TABLE.replace("$1", &literal(self.name)).replace("$2", &literal(self.columns));
         session.query_bool(&sql.replace("$3", &literal(self.granted)))
     }
 }
 
-/// Whether the schema of marker tables is the agent's; none, if there is none.
-pub(crate) fn schema(session: &mut Session<'_>) -> Result<Option<bool>, Failure> {
+/// Whether the schema of marker tables is the agent's; none if it does not exist.
+pub(crate) fn schema(session: &mut Session<'_>) -> Result<Option<bool>, CommandFailure> {
     session.query_bool(OWN_SCHEMA)
 }
 
-/// Takes back what default privileges of the superuser's have granted on something new.
-fn revoke(session: &mut Session<'_>, what: &str, from: &str, acl: &str) -> Result<(), Failure> {
+/// Revokes what the superuser's default privileges have granted on a new object.
+fn revoke(session: &mut Session<'_>, what: &str, from: &str, acl: &str) -> Result<(), CommandFailure> {
     let granted = format!(
         "SELECT DISTINCT pg_catalog.to_json(CASE a.grantee WHEN 0 THEN 'PUBLIC' \
          ELSE pg_catalog.quote_ident(pg_catalog.pg_get_userbyid(a.grantee)) END)::text FROM (SELECT c.{acl} AS acl FROM {from}) AS one, \
@@ -142,12 +144,12 @@ fn revoke(session: &mut Session<'_>, what: &str, from: &str, acl: &str) -> Resul
     Ok(())
 }
 
-/// What is in the way of a marker table, and what to do about it.
-fn foreign(session: &mut Session<'_>, table: &str) -> Result<Failure, Failure> {
-    let place = "SELECT pg_catalog.json_build_array(pg_catalog.current_database()::text, \
+/// The failure that a foreign object has the name of a marker table or its schema, with what to do about it.
+fn foreign(session: &mut Session<'_>, table: &str) -> Result<CommandFailure, CommandFailure> {
+    let owner = "SELECT pg_catalog.json_build_array(pg_catalog.current_database()::text, \
                  pg_catalog.pg_get_userbyid(nspowner)::text) FROM pg_catalog.pg_namespace WHERE nspname = 'multi_operator'";
-    let place: Option<(String, String)> = session.query_json(place)?.pop();
-    let (database, owner) = place.unwrap_or_default();
+    let owner: Option<(String, String)> = session.query_json(owner)?.pop();
+    let (database, owner) = owner.unwrap_or_default();
     let (database, owner) = (identifier(&database), identifier(&owner));
     let what = match schema(session)? {
         Some(true) => {
@@ -160,7 +162,7 @@ fn foreign(session: &mut Session<'_>, table: &str) -> Result<Failure, Failure> {
     let message = format!(
         "{what}, and the operator keeps its own tables there: what is attached to it would run as the superuser; connect to \
          database {database} and rename the schema, or drop it (ALTER SCHEMA {SCHEMA} RENAME TO another_name): the \
-         operator makes its own"
+         operator creates its own"
     );
-    Ok(Failure::new(Reason::ForeignData, message))
+    Ok(CommandFailure::new(Reason::ForeignData, message))
 }

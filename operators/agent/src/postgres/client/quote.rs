@@ -1,16 +1,16 @@
 //! Pure: names and texts in SQL and in connection strings, and SQL for psql.
 
-/// A name, always quoted: what is quoted is never a keyword, and keeps its case.
+/// A name, always quoted: so it is never a keyword, and keeps its case.
 pub(crate) use postgres_protocol::escape::escape_identifier as identifier;
-/// A text. With a backslash in it in E'' form, which reads the same whatever `standard_conforming_strings` says.
+/// A text. One with a backslash is in E'' form, which does not depend on `standard_conforming_strings`.
 pub(crate) use postgres_protocol::escape::escape_literal as literal;
 
-/// A connection string with nothing but the database: a bare name with `=` in it would be taken for such a string.
+/// A connection string with only the database: libpq would take a bare name with `=` in it for such a string.
 pub(crate) fn database(name: &str) -> String {
     format!("dbname='{}'", name.replace('\\', "\\\\").replace('\'', "\\'"))
 }
 
-/// SQL as psql sends it without looking into it: no backslash command, no variable, no `;` in it counts.
+/// SQL that psql sends without parsing it: backslash commands, variables and `;` in it have no effect.
 ///
 /// (psql's manual, `\gexec`: what it executes is sent to the server literally.)
 pub(crate) fn opaque(sql: &str) -> String {

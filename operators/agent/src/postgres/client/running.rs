@@ -1,22 +1,22 @@
-//! Programs that run side by side.
+//! Programs that run concurrently.
 
 use std::io::Read;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::thread::{self, JoinHandle};
 
-use crate::failure::{Failure, Reason};
+use crate::failure::{CommandFailure, Reason};
 use crate::postgres::client::tools::{self, Tools};
 
-/// A program beside others: whatever it says is read, so that it never waits for that.
-pub(crate) struct Running<'a> {
+/// A program that runs in the background. Its standard error is read, so that it never blocks on that.
+pub(crate) struct Subprocess<'a> {
     tools: &'a Tools,
     program: String,
     process: Child,
     stderr: Option<JoinHandle<String>>,
 }
 
-impl<'a> Running<'a> {
-    pub(crate) fn start(tools: &'a Tools, command: &mut Command) -> Result<Self, Failure> {
+impl<'a> Subprocess<'a> {
+    pub(crate) fn start(tools: &'a Tools, command: &mut Command) -> Result<Self, CommandFailure> {
         let program = tools::name(command);
         let spawned = command.stderr(Stdio::piped()).spawn();
         let mut process = spawned.map_err(|error| tools.not_started(&program, &error))?;
@@ -30,17 +30,17 @@ impl<'a> Running<'a> {
         Ok(Self { tools, program, process, stderr })
     }
 
-    /// What it reads, if that was piped.
+    /// Its standard input, if that is a pipe.
     pub(crate) fn input(&mut self) -> Option<ChildStdin> {
         self.process.stdin.take()
     }
 
-    pub(crate) fn output(&mut self) -> Result<Stdio, Failure> {
-        let message = || Failure::new(Reason::ToolFailed, format!("{} has no pipe", self.program));
+    pub(crate) fn output(&mut self) -> Result<Stdio, CommandFailure> {
+        let message = || CommandFailure::new(Reason::ToolFailed, format!("{} has no pipe", self.program));
         self.process.stdout.take().map(Stdio::from).ok_or_else(message)
     }
 
-    pub(crate) fn end(mut self, otherwise: Reason) -> Result<(), Failure> {
+    pub(crate) fn end(mut self, otherwise: Reason) -> Result<(), CommandFailure> {
         let status = self.process.wait().map_err(|error| self.tools.not_started(&self.program, &error))?;
         let stderr = self.stderr.take().and_then(|stderr| stderr.join().ok()).unwrap_or_default();
         if status.success() {

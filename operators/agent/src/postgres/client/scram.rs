@@ -11,21 +11,21 @@ use hmac::{Hmac, KeyInit, Mac};
 use postgres_protocol::authentication::sasl::{ChannelBinding, ScramSha256};
 use sha2::{Digest, Sha256};
 
-/// What a statement sets in place of the password: another one each time, since its salt is random.
+/// The verifier that a statement sets instead of the password. It differs each time, since its salt is random.
 pub(crate) fn verifier(password: &str) -> String {
     postgres_protocol::password::scram_sha_256(password.as_bytes())
 }
 
 /// Whether a client with this password and a server with this verifier would authenticate each other.
 ///
-/// False as well for a verifier of another kind (MD5), a damaged one, and one of more than 100,000 iterations, which the
-/// operator's own connections refuse.
+/// Also false for a verifier of another kind (MD5), a damaged one, and one of more than 100,000 iterations, which the operator's
+/// own connections reject.
 pub(crate) fn accepts(verifier: &str, password: &str) -> bool {
     authenticate(verifier, password).is_some()
 }
 
-/// An authentication within this process, by RFC 5802: the client is the library's. The nonce is the client's alone, as
-/// nobody could replay any of it.
+/// An authentication within this process, by RFC 5802; the library has the client's side. The server's side adds no nonce, since
+/// no attacker could replay any of it.
 fn authenticate(verifier: &str, password: &str) -> Option<()> {
     let (parameters, keys) = verifier.strip_prefix("SCRAM-SHA-256$")?.split_once('$')?;
     let (iterations, salt) = parameters.split_once(':')?;
@@ -54,7 +54,7 @@ fn mac(key: &[u8], text: &str) -> Option<[u8; 32]> {
 mod tests {
     use super::*;
 
-    /// Password, salt and iterations are those of RFC 7677; the server key was seen to make its signature.
+    /// Password, salt and iterations are those of RFC 7677; its signature confirms the server key.
     const PENCIL: &str = "SCRAM-SHA-256$4096:W22ZaJ0SNY7soEsUEjb6gQ==$WG5d8oPm3OtcPnkdi4Uo7BkeZkBFzpcXkuLmtbsT4qY=:\
                           wfPLwcE6nTWhTAmQ7tl2KeoiWGPlZqQxSrmfPwDl2dU=";
 

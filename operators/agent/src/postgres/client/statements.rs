@@ -1,32 +1,32 @@
-//! Pure: SQL text cut into statements, so that the one that fails can be named by its line.
+//! Pure: splits SQL text into statements, so that a failure can name the line of its statement.
 //!
-//! It cuts as psql does (src/fe_utils/psqlscan.l): at a `;` outside of quotes, dollar quotes, comments, parentheses and
-//! the bodies of SQL-standard functions (`BEGIN ATOMIC ... END`).
+//! It splits as psql does (src/fe_utils/psqlscan.l): at a `;` outside of quotes, dollar quotes, comments, parentheses and the
+//! bodies of SQL-standard functions (`BEGIN ATOMIC ... END`).
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Statement<'a> {
-    /// Where it begins, from 1.
+    /// The line in which it begins, from 1.
     pub(crate) line: usize,
     /// Without the semicolon, and without comments before it.
     pub(crate) text: &'a str,
 }
 
-/// A text that does not end where it should: the line that the open quote or comment is in, and what it is.
+/// An unterminated quote or comment: the line in which it begins, and its kind.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Open {
+pub(crate) struct Unterminated {
     pub(crate) line: usize,
     pub(crate) what: &'static str,
 }
 
-pub(crate) fn split(sql: &str) -> Result<Vec<Statement<'_>>, Open> {
+pub(crate) fn split(sql: &str) -> Result<Vec<Statement<'_>>, Unterminated> {
     let mut scan = Scan { sql, at: 0 };
     let mut lines = Lines { sql, at: 0, line: 1 };
     let mut found = Vec::new();
     let mut current = Current::default();
-    while let Some(part) = scan.next_part().map_err(|(at, what)| Open { line: lines.of(at), what })? {
+    while let Some(part) = scan.next_part().map_err(|(at, what)| Unterminated { line: lines.of(at), what })? {
         match part {
-            Part::Space => continue,
-            Part::Semicolon if current.ends() => {
+            SqlPart::Space => continue,
+            SqlPart::Semicolon if current.ends() => {
                 if let Some(start) = current.start {
                     let text = sql[start..scan.at - 1].trim_end();
                     found.push(Statement { line: lines.of(start), text });
@@ -45,29 +45,29 @@ pub(crate) fn split(sql: &str) -> Result<Vec<Statement<'_>>, Open> {
     Ok(found)
 }
 
-/// The words outside of quotes and comments, and what follows each of them.
-pub(crate) fn words(sql: &str) -> Result<Vec<(&str, &str)>, Open> {
+/// The tokens outside of quotes and comments, each with the text after it.
+pub(crate) fn tokens(sql: &str) -> Result<Vec<(&str, &str)>, Unterminated> {
     let mut scan = Scan { sql, at: 0 };
     let mut found = Vec::new();
-    let open = |(at, what)| Open { line: Lines { sql, at: 0, line: 1 }.of(at), what };
+    let open = |(at, what)| Unterminated { line: Lines { sql, at: 0, line: 1 }.of(at), what };
     while let Some(part) = scan.next_part().map_err(open)? {
-        if let Part::Word(word) = part {
-            found.push((word, &sql[scan.at..]));
+        if let SqlPart::Token(token) = part {
+            found.push((token, &sql[scan.at..]));
         }
     }
     Ok(found)
 }
 
-/// The name that a text begins with, as it stands there: a quote in a quoted one is doubled.
+/// The name with which a text begins, as it is written: a quote in a quoted one is doubled.
 pub(crate) fn name(text: &str) -> Option<&str> {
-    let mut length = word_length(text);
+    let mut length = token_length(text);
     while let Some(more) = text.get(length..).filter(|rest| rest.starts_with('"')) {
         length += quoted_length(more, '"', false)?;
     }
     Some(&text[..length]).filter(|name| !name.is_empty())
 }
 
-/// Counts lines from where it was asked last, as files may be long.
+/// Counts lines from the last position, as files may be long.
 struct Lines<'a> {
     sql: &'a str,
     at: usize,
@@ -75,7 +75,7 @@ struct Lines<'a> {
 }
 
 impl Lines<'_> {
-    /// To be asked in order.
+    /// The line of a position, which must not be before the last one.
     fn of(&mut self, at: usize) -> usize {
         self.line += self.sql.as_bytes()[self.at..at].iter().filter(|byte| **byte == b'\n').count();
         self.at = at;
@@ -83,15 +83,15 @@ impl Lines<'_> {
     }
 }
 
-/// The statement that is being read.
+/// The state of the statement that is being read.
 #[derive(Default)]
 struct Current<'a> {
     start: Option<usize>,
     parentheses: usize,
     /// `BEGIN` and `CASE` without their `END`, in a function's body.
     blocks: usize,
-    /// The first words: only functions and procedures have bodies.
-    words: Vec<&'a str>,
+    /// The first tokens: only functions and procedures have bodies.
+    tokens: Vec<&'a str>,
 }
 
 impl<'a> Current<'a> {
@@ -99,16 +99,16 @@ impl<'a> Current<'a> {
         self.parentheses == 0 && self.blocks == 0
     }
 
-    fn take(&mut self, part: Part<'a>) {
+    fn take(&mut self, part: SqlPart<'a>) {
         match part {
-            Part::Other("(") => self.parentheses += 1,
-            Part::Other(")") => self.parentheses = self.parentheses.saturating_sub(1),
-            Part::Word(word) => {
-                if self.words.len() < 4 {
-                    self.words.push(word);
+            SqlPart::Other("(") => self.parentheses += 1,
+            SqlPart::Other(")") => self.parentheses = self.parentheses.saturating_sub(1),
+            SqlPart::Token(token) => {
+                if self.tokens.len() < 4 {
+                    self.tokens.push(token);
                 }
-                let is = |keyword: &str| word.eq_ignore_ascii_case(keyword);
-                if self.parentheses > 0 || !self.makes_a_function() {
+                let is = |keyword: &str| token.eq_ignore_ascii_case(keyword);
+                if self.parentheses > 0 || !self.creates_function() {
                 } else if is("begin") || (self.blocks > 0 && is("case")) {
                     self.blocks += 1;
                 } else if is("end") {
@@ -119,27 +119,28 @@ impl<'a> Current<'a> {
         }
     }
 
-    fn makes_a_function(&self) -> bool {
-        let is = |at: usize, keyword: &str| self.words.get(at).is_some_and(|word| word.eq_ignore_ascii_case(keyword));
+    fn creates_function(&self) -> bool {
+        let is =
+            |at: usize, keyword: &str| self.tokens.get(at).is_some_and(|token| token.eq_ignore_ascii_case(keyword));
         let at = if is(1, "or") && is(2, "replace") { 3 } else { 1 };
         is(0, "create") && (is(at, "function") || is(at, "procedure"))
     }
 }
 
 #[derive(Clone, Copy)]
-enum Part<'a> {
+enum SqlPart<'a> {
     /// White space, or a comment.
     Space,
     Semicolon,
-    Word(&'a str),
+    Token(&'a str),
     /// A quoted name or text, or one other character.
     Other(&'a str),
 }
 
-impl Part<'_> {
+impl SqlPart<'_> {
     fn length(self) -> usize {
         match self {
-            Self::Word(text) | Self::Other(text) => text.len(),
+            Self::Token(text) | Self::Other(text) => text.len(),
             Self::Space | Self::Semicolon => 1,
         }
     }
@@ -153,39 +154,39 @@ struct Scan<'a> {
 type Unended = (usize, &'static str);
 
 impl<'a> Scan<'a> {
-    fn next_part(&mut self) -> Result<Option<Part<'a>>, Unended> {
+    fn next_part(&mut self) -> Result<Option<SqlPart<'a>>, Unended> {
         let start = self.at;
         let rest = &self.sql[start..];
         let Some(first) = rest.chars().next() else { return Ok(None) };
         let unended = |what| (start, what);
-        let word = word_length(rest);
-        let (part, length): (fn(&'a str) -> Part<'a>, usize) = if rest.starts_with("--") {
-            (|_| Part::Space, rest.find('\n').unwrap_or(rest.len()))
+        let token = token_length(rest);
+        let (part, length): (fn(&'a str) -> SqlPart<'a>, usize) = if rest.starts_with("--") {
+            (|_| SqlPart::Space, rest.find('\n').unwrap_or(rest.len()))
         } else if rest.starts_with("/*") {
-            (|_| Part::Space, comment_length(rest).ok_or_else(|| unended("comment"))?)
+            (|_| SqlPart::Space, comment_length(rest).ok_or_else(|| unended("comment"))?)
         } else if rest.starts_with(['e', 'E']) && rest[1..].starts_with('\'') {
-            (Part::Other, 1 + quoted_length(&rest[1..], '\'', true).ok_or_else(|| unended("quote"))?)
+            (SqlPart::Other, 1 + quoted_length(&rest[1..], '\'', true).ok_or_else(|| unended("quote"))?)
         } else if first == '\'' || first == '"' {
-            (Part::Other, quoted_length(rest, first, false).ok_or_else(|| unended("quote"))?)
+            (SqlPart::Other, quoted_length(rest, first, false).ok_or_else(|| unended("quote"))?)
         } else if let Some(tag) = dollar_tag(rest) {
             let end = rest[tag.len()..].find(tag).ok_or_else(|| unended("dollar quote"))?;
-            (Part::Other, end + 2 * tag.len())
-        } else if word > 0 {
-            (Part::Word, word)
+            (SqlPart::Other, end + 2 * tag.len())
+        } else if token > 0 {
+            (SqlPart::Token, token)
         } else if first.is_whitespace() {
-            (|_| Part::Space, first.len_utf8())
+            (|_| SqlPart::Space, first.len_utf8())
         } else if first == ';' {
-            (|_| Part::Semicolon, 1)
+            (|_| SqlPart::Semicolon, 1)
         } else {
-            (Part::Other, first.len_utf8())
+            (SqlPart::Other, first.len_utf8())
         };
         self.at += length;
         Ok(Some(part(&rest[..length])))
     }
 }
 
-/// A dollar within a word belongs to it: `a$b$c` holds no quote.
-fn word_length(text: &str) -> usize {
+/// The length of the token with which a text begins. A dollar within a token belongs to it: `a$b$c` has no quote.
+fn token_length(text: &str) -> usize {
     let begins = |c: char| c.is_ascii_alphabetic() || c == '_' || !c.is_ascii();
     if !text.starts_with(begins) {
         return 0;
@@ -214,7 +215,7 @@ fn comment_length(text: &str) -> Option<usize> {
     }
 }
 
-/// A doubled quote is two quoted parts in a row, which cuts the same.
+/// The length of the quoted part with which a text begins. A doubled quote counts as two parts in a row, which splits the same.
 fn quoted_length(text: &str, quote: char, escapes: bool) -> Option<usize> {
     let mut characters = text.char_indices().skip(1);
     while let Some((at, character)) = characters.next() {
@@ -232,25 +233,25 @@ fn dollar_tag(text: &str) -> Option<&str> {
     let inner = text.strip_prefix('$')?;
     let end = inner.find('$')?;
     let tag = &inner[..end];
-    let fits = tag.is_empty() || (word_length(tag) == tag.len() && !tag.contains('$'));
+    let fits = tag.is_empty() || (token_length(tag) == tag.len() && !tag.contains('$'));
     fits.then(|| &text[..end + 2])
 }
 
-/// Why a statement cannot be one of several in a transaction that the agent began. It is recognized by its words, as the space and
-/// the comments between them may be any.
+/// Why a statement cannot be one of several in a transaction that the agent began. It is recognized by its tokens, since any
+/// space and comments may be between them.
 pub(crate) fn refusal(statement: &str) -> Option<&'static str> {
     if statement.starts_with('\\') {
         return Some("psql commands are not supported; use SQL");
     }
-    let words: Vec<String> =
-        words(statement).unwrap_or_default().iter().map(|(word, _)| word.to_ascii_uppercase()).collect();
-    let second = words.get(1).map(String::as_str);
-    match words.first()?.as_str() {
+    let tokens: Vec<String> =
+        tokens(statement).unwrap_or_default().iter().map(|(token, _)| token.to_ascii_uppercase()).collect();
+    let second = tokens.get(1).map(String::as_str);
+    match tokens.first()?.as_str() {
         "BEGIN" | "START" | "COMMIT" | "END" | "ABORT" => Some("it runs in a transaction already"),
         "ROLLBACK" if second != Some("TO") => Some("it runs in a transaction already"),
         "PREPARE" if second == Some("TRANSACTION") => Some("it runs in a transaction already"),
         // psql would take the statements that follow for rows.
-        "COPY" if words.windows(2).any(|pair| pair == ["FROM", "STDIN"]) => {
+        "COPY" if tokens.windows(2).any(|pair| pair == ["FROM", "STDIN"]) => {
             Some("COPY FROM STDIN is not supported; use INSERT")
         }
         _ => None,

@@ -7,7 +7,7 @@ fn texts(sql: &str) -> Vec<&str> {
 }
 
 #[test]
-fn cuts_at_semicolons_that_count() {
+fn splits_at_semicolons_outside_of_quotes_and_comments() {
     assert_eq!(texts("a; b ;; -- c;\n;d"), ["a", "b", "d"]);
     assert_eq!(
         texts("select ';', \";\", E'\\';', $$;$$, $x$ $$ ; $x$, a$b; c"),
@@ -24,7 +24,7 @@ fn cuts_at_semicolons_that_count() {
 }
 
 #[test]
-fn bodies_of_functions_stay_whole() {
+fn bodies_of_functions_are_not_split() {
     let body =
         "CREATE OR REPLACE FUNCTION f() RETURNS int BEGIN ATOMIC SELECT CASE WHEN true THEN 1 END; SELECT 2; END";
     assert_eq!(texts(&format!("{body}; x")), [body, "x"]);
@@ -40,10 +40,10 @@ fn lines_are_where_a_statement_begins() {
 }
 
 #[test]
-fn what_does_not_end_is_told() {
-    assert_eq!(split("a;\n'b"), Err(Open { line: 2, what: "quote" }));
-    assert_eq!(split("$a$ b $$"), Err(Open { line: 1, what: "dollar quote" }));
-    assert_eq!(split("\n\n/* /* */"), Err(Open { line: 3, what: "comment" }));
+fn an_unterminated_quote_or_comment_is_reported() {
+    assert_eq!(split("a;\n'b"), Err(Unterminated { line: 2, what: "quote" }));
+    assert_eq!(split("$a$ b $$"), Err(Unterminated { line: 1, what: "dollar quote" }));
+    assert_eq!(split("\n\n/* /* */"), Err(Unterminated { line: 3, what: "comment" }));
 }
 
 #[test]

@@ -1,26 +1,26 @@
-//! Restores a superuser that the data no longer admits, since the role lost LOGIN, SUPERUSER or its name. No connection can restore
-//! that, but the server in single-user mode can.
+//! Restores a superuser that the data no longer admits, since the role lost LOGIN, SUPERUSER or its name. No connection can
+//! restore that, but the server in single-user mode can.
 
 use std::fs::File;
 use std::path::Path;
 
-use crate::failure::{Failure, Reason};
+use crate::failure::{CommandFailure, Reason};
 use crate::postgres::client::default_databases::{MAINTENANCE, TEMPLATE};
 use crate::postgres::client::quote::identifier;
 use crate::postgres::client::session::Session;
 use crate::postgres::client::tools::{self, Tools};
-use crate::postgres::data_dir::server::Server;
-use crate::postgres::files::{self, Scratch};
+use crate::postgres::data_dir::server::PrivateServer;
+use crate::postgres::files::{self, ScratchDirectory};
 
-/// Starts a server of one's own, as [`Server::start`] does, in which the superuser is one.
+/// Starts a private server, as [`PrivateServer::start`] does, in which PGUSER is a superuser.
 pub(crate) fn start<'a>(
     tools: &'a Tools,
     data: &Path,
     run: &Path,
     settings: &str,
     lock: &File,
-) -> Result<Server<'a>, Failure> {
-    let server = Server::start(tools, data, run, settings, Some(lock))?;
+) -> Result<PrivateServer<'a>, CommandFailure> {
+    let server = PrivateServer::start(tools, data, run, settings, Some(lock))?;
     let superuser = tools::superuser();
     let missing = match is_superuser(tools, &server, &superuser) {
         Ok(true) => return Ok(server),
@@ -33,24 +33,24 @@ pub(crate) fn start<'a>(
     };
     eprintln!("the data no longer admits role {superuser} as a superuser; restoring that");
     server.stop()?;
-    let verb = if missing { "CREATE" } else { "ALTER" };
-    let statement = format!("{verb} ROLE {} WITH SUPERUSER LOGIN", identifier(&superuser));
+    let keyword = if missing { "CREATE" } else { "ALTER" };
+    let statement = format!("{keyword} ROLE {} WITH SUPERUSER LOGIN", identifier(&superuser));
     single_user(tools, data, run, settings, &statement)?;
-    Server::start(tools, data, run, settings, Some(lock))
+    PrivateServer::start(tools, data, run, settings, Some(lock))
 }
 
-fn is_superuser(tools: &Tools, server: &Server<'_>, superuser: &str) -> Result<bool, Failure> {
+fn is_superuser(tools: &Tools, server: &PrivateServer<'_>, superuser: &str) -> Result<bool, CommandFailure> {
     let mut session = Session::open(tools, &server.connection(superuser), MAINTENANCE)?;
     let sql = "SELECT pg_catalog.to_json(rolsuper) FROM pg_catalog.pg_roles WHERE rolname = session_user";
     Ok(session.query_bool(sql)?.unwrap_or(false))
 }
 
-/// Runs a statement as the role that made the data, whatever that is called and may do by now: postgres(1), single-user mode. A line
-/// is a statement there.
-fn single_user(tools: &Tools, data: &Path, run: &Path, settings: &str, statement: &str) -> Result<(), Failure> {
-    let folder = Scratch::new(run.join(format!("alone-{}", std::process::id())))?;
-    let unusable = |error| files::failed("written", folder.path(), &error, Reason::CannotStart);
-    let (conf, script) = (folder.path().join("postgresql.conf"), folder.path().join("script.sql"));
+/// Runs a statement in single-user mode (postgres(1)): as the bootstrap superuser, whatever its name and attributes are by now.
+/// Each line is a statement there.
+fn single_user(tools: &Tools, data: &Path, run: &Path, settings: &str, statement: &str) -> Result<(), CommandFailure> {
+    let directory = ScratchDirectory::new(run.join(format!("alone-{}", std::process::id())))?;
+    let unusable = |error| files::failed("written", directory.path(), &error, Reason::CannotStart);
+    let (conf, script) = (directory.path().join("postgresql.conf"), directory.path().join("script.sql"));
     let lines = format!("SET default_transaction_read_only = off\n{statement}\n");
     files::write(&conf, settings).and_then(|()| files::write(&script, &lines)).map_err(unusable)?;
     let mut command = tools.command("postgres");

@@ -1,4 +1,4 @@
-//! Pure: what `postgresql.conf` says: the include of the operator's directory, and the settings of a server of one's own.
+//! Pure: the contents of `postgresql.conf`: the include of the operator's directory, and the settings of a private server.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,19 +7,19 @@ use crate::postgres::data_dir::controldata::ControlData;
 
 const BEGIN: &str = "# multi-operator: what follows is the operator's, and wins over the lines above";
 
-/// Where the operator's settings are.
+/// The location of the operator's settings.
 pub(crate) enum Include<'a> {
     /// In the files of this directory.
-    Folder(&'a Path),
+    Directory(&'a Path),
     /// In this file.
     File(&'a Path),
 }
 
-/// `postgresql.conf` with that include as its last word, whatever was included before; as it is if it is right.
+/// `postgresql.conf` with that include at its end, instead of any earlier one.
 pub(crate) fn with_include(text: &str, include: &Include<'_>) -> String {
     let own = text.split(BEGIN).next().unwrap_or_default().trim_end();
     let (directive, path) = match include {
-        Include::Folder(path) => ("include_dir", path),
+        Include::Directory(path) => ("include_dir", path),
         Include::File(path) => ("include", path),
     };
     format!("{own}\n\n{BEGIN}\n{directive} = {}\n", setting(&path.to_string_lossy()))
@@ -30,10 +30,10 @@ fn setting(value: &str) -> String {
     format!("'{}'", value.replace('\\', "\\\\").replace('\'', "''"))
 }
 
-/// The settings of a server of one's own, over the data that a database's pod served: without the operator's directory, which
-/// is not there, and able to recover whatever the last server left.
+/// The settings of a private server on the data of a database's pod: without the operator's directory, which is not mounted, and
+/// able to recover the data.
 ///
-/// Recovery ends if fewer prepared transactions, connections and replication slots are allowed than there were.
+/// Recovery fails if fewer prepared transactions, connections and replication slots are allowed than there were.
 pub(crate) fn private_server_conf(control: &ControlData, more: &[(String, String)]) -> String {
     let mut settings = private_server_settings();
     for (key, least) in [
@@ -46,12 +46,12 @@ pub(crate) fn private_server_conf(control: &ControlData, more: &[(String, String
         settings.insert(key.into(), control.setting(key).unwrap_or(0).max(least).to_string());
     }
     settings.insert("max_replication_slots".into(), "200".into());
-    // A logical slot does not let a server with less start.
+    // With a logical slot, a server does not start with less.
     settings.insert("wal_level".into(), "logical".into());
     render(settings, more)
 }
 
-/// The settings of a server whose data is thrown away: nothing has to reach the disk.
+/// The settings of a throwaway server: nothing has to reach the disk.
 pub(crate) fn scratch_conf(more: &[(String, String)]) -> String {
     let mut settings = private_server_settings();
     for (key, value) in [
@@ -83,7 +83,7 @@ fn private_server_settings() -> BTreeMap<String, String> {
         ("session_preload_libraries", ""),
         ("local_preload_libraries", ""),
         ("cluster_name", ""),
-        // A subscription would write, and run triggers of users' while it does.
+        // A subscription would write, and run triggers of users.
         ("max_logical_replication_workers", "0"),
     ];
     settings.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
@@ -100,7 +100,8 @@ mod tests {
 
     #[test]
     fn the_include_is_there_once() {
-        let with_include = |text: &str, folder: &str| super::with_include(text, &Include::Folder(Path::new(folder)));
+        let with_include =
+            |text: &str, directory: &str| super::with_include(text, &Include::Directory(Path::new(directory)));
         let first = with_include("port = 5432\n", "/etc/pg's");
         assert!(first.ends_with("include_dir = '/etc/pg''s'\n"), "{first}");
         assert_eq!(with_include(&first, "/etc/pg's"), first);
@@ -113,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn recovery_finds_as_much_as_there_was() {
+    fn recovery_gets_at_least_the_earlier_limits() {
         let control = ControlData::parse(
             "Database system identifier:           7\nmax_connections setting:              300\n\
              max_prepared_xacts setting:           12\n",

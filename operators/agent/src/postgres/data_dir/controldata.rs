@@ -1,15 +1,15 @@
-//! Pure: what `pg_controldata` prints.
+//! Pure: the output of `pg_controldata`.
 
-/// As `pg_control` has it.
+/// The contents of `pg_control`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ControlData {
-    /// The same for the life of a cluster, and of no other one.
+    /// Unique for each cluster, and the same for its life.
     pub(crate) system_identifier: String,
     lines: Vec<(String, String)>,
 }
 
 impl ControlData {
-    /// An error is a message.
+    /// Parses the output. The error is a message.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         if text.contains("CRC checksum does not match value stored") {
             return Err("pg_control's checksum is wrong".into());
@@ -24,7 +24,7 @@ impl ControlData {
         Ok(Self { system_identifier, lines })
     }
 
-    /// What the last server was started with, for the few settings that recovery depends on.
+    /// A setting of the last server, for the few that recovery depends on.
     pub(crate) fn setting(&self, name: &str) -> Option<u32> {
         let name = match name {
             "max_prepared_transactions" => "max_prepared_xacts",

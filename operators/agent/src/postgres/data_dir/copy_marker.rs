@@ -1,4 +1,4 @@
-//! The marker of a finished copy of a major upgrade, which no server has served yet.
+//! The marker of a finished copy of a major upgrade that no server has served yet.
 
 use std::io;
 use std::path::Path;
@@ -7,36 +7,35 @@ use serde::{Deserialize, Serialize};
 
 use crate::postgres::files;
 
-/// In the data directory until a server is started on it again: from then on the data is no longer a copy.
+/// Its file in the data directory, until a server starts on it again: from then on the data is no longer a copy.
 pub(crate) const MARKER: &str = "multi_operator_upgrade.json";
 
-/// What a finished copy is.
+/// The contents of the marker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct CopyMarker {
     pub(crate) system_identifier: String,
     pub(crate) from_system_identifier: String,
     pub(crate) version: String,
-    /// The old server's.
+    /// The version of the old server.
     pub(crate) from: String,
     pub(crate) databases: usize,
     pub(crate) tables: usize,
     pub(crate) rows: u64,
-    /// When writers were shut out, and when the copy was complete: milliseconds since 1970.
+    /// When clients were blocked, and when the copy was complete: milliseconds since 1970.
     pub(crate) closed_at: u64,
     pub(crate) copied_at: u64,
-    /// The number that the old server's next transaction was going to have when it was compared last; not in the markers of
-    /// earlier agents.
+    /// The number of the old server's next transaction when it was last compared; none in the markers of earlier agents.
     #[serde(default)]
     pub(crate) next_transaction: Option<u64>,
 }
 
-/// The data is going to be served, and may be written from now on.
+/// Removes the marker before the data is served, as clients may write to it from then on.
 pub(crate) fn remove(data: &Path) -> io::Result<()> {
     let marker = data.join(MARKER);
     if !marker.exists() {
         return Ok(());
     }
     files::remove(&marker)?;
-    files::sync_folder(data)
+    files::sync_directory(data)
 }

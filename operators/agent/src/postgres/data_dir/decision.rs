@@ -1,34 +1,34 @@
-//! Pure: what is to be done about a data directory: use it, make it, or touch nothing.
+//! Pure: whether to use a data directory, to create data in it, or to refuse it.
 
-use crate::failure::{Failure, Reason};
+use crate::failure::{CommandFailure, Reason};
 use crate::postgres::client::version_number::major;
 use crate::postgres::data_dir::controldata::ControlData;
 
-/// What was seen in a data directory.
+/// What a data directory contains.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum DataDir {
-    /// It is not there, or there is nothing in it.
+pub(crate) enum DataDirState {
+    /// It does not exist, or is empty.
     Empty,
-    /// There is something, and no `PG_VERSION`.
+    /// It contains files, and no `PG_VERSION`.
     Unknown {
         /// One of its files.
         example: String,
     },
     Data {
-        /// What `PG_VERSION` says.
+        /// The contents of `PG_VERSION`.
         version: String,
-        /// What `pg_controldata` says, or why it says nothing.
+        /// The output of `pg_controldata`, or why it failed.
         control: Result<ControlData, String>,
         /// The database that the data was created for, if that was recorded.
         owner: Option<String>,
     },
 }
 
-/// What must be so.
+/// The data that the command expects.
 #[derive(Clone, Debug)]
-pub(crate) struct Expected<'a> {
+pub(crate) struct ExpectedData<'a> {
     pub(crate) major: u32,
-    /// Data may be made if there is none: the database was never initialized.
+    /// Whether the agent may create data if there is none: the database was never initialized.
     pub(crate) may_create: bool,
     pub(crate) system_identifier: Option<&'a str>,
     pub(crate) owner: Option<&'a str>,
@@ -40,25 +40,25 @@ pub(crate) enum Decision {
     Use(ControlData),
 }
 
-/// Nothing is ever made over something, and nothing is made unless that was asked for.
-pub(crate) fn decide(folder: DataDir, wanted: &Expected<'_>) -> Result<Decision, Failure> {
-    let foreign = |message: String| Err(Failure::new(Reason::ForeignData, message));
-    match folder {
-        DataDir::Empty if wanted.may_create => Ok(Decision::Create),
-        DataDir::Empty => Err(Failure::new(
+/// Decides. The agent never creates data over existing files, and creates none unless the command requests that.
+pub(crate) fn decide(state: DataDirState, wanted: &ExpectedData<'_>) -> Result<Decision, CommandFailure> {
+    let foreign = |message: String| Err(CommandFailure::new(Reason::ForeignData, message));
+    match state {
+        DataDirState::Empty if wanted.may_create => Ok(Decision::Create),
+        DataDirState::Empty => Err(CommandFailure::new(
             Reason::DataMissing,
             "the data directory is empty, although the database has been initialized before; the agent creates no new data in its place",
         )),
-        DataDir::Unknown { example } => foreign(format!(
+        DataDirState::Unknown { example } => foreign(format!(
             "the data directory contains {example} and no PG_VERSION: it is not PostgreSQL's, so the agent does not change it"
         )),
-        DataDir::Data { version, control, owner } => {
+        DataDirState::Data { version, control, owner } => {
             if major(&version) != Some(wanted.major) {
                 let message =
                     format!("the data is of PostgreSQL {}, the programs are of {}", version.trim(), wanted.major);
-                return Err(Failure::new(Reason::WrongMajor, message));
+                return Err(CommandFailure::new(Reason::WrongMajor, message));
             }
-            let control = control.map_err(|why| Failure::new(Reason::DataCorrupt, why))?;
+            let control = control.map_err(|why| CommandFailure::new(Reason::DataCorrupt, why))?;
             match (wanted.system_identifier, wanted.owner) {
                 (Some(expected), _) if expected != control.system_identifier => foreign(format!(
                     "the data's system identifier is {}, this database's is {expected}",
@@ -78,28 +78,28 @@ pub(crate) fn decide(folder: DataDir, wanted: &Expected<'_>) -> Result<Decision,
 mod tests {
     use super::*;
 
-    const WANTED: Expected<'_> =
-        Expected { major: 15, may_create: false, system_identifier: Some("7"), owner: Some("uid") };
+    const WANTED: ExpectedData<'_> =
+        ExpectedData { major: 15, may_create: false, system_identifier: Some("7"), owner: Some("uid") };
 
-    fn data(version: &str, identifier: &str, owner: Option<&str>) -> DataDir {
+    fn data(version: &str, identifier: &str, owner: Option<&str>) -> DataDirState {
         let control = ControlData::parse(&format!("Database system identifier: {identifier}"));
-        DataDir::Data { version: version.into(), control, owner: owner.map(Into::into) }
+        DataDirState::Data { version: version.into(), control, owner: owner.map(Into::into) }
     }
 
-    fn reason(folder: DataDir, wanted: &Expected<'_>) -> Reason {
-        decide(folder, wanted).unwrap_err().reason()
-    }
-
-    #[test]
-    fn data_is_made_only_where_there_is_nothing_and_only_when_asked() {
-        let first = Expected { may_create: true, system_identifier: None, ..WANTED };
-        assert_eq!(decide(DataDir::Empty, &first), Ok(Decision::Create));
-        assert_eq!(reason(DataDir::Empty, &WANTED), Reason::DataMissing);
-        assert_eq!(reason(DataDir::Unknown { example: "x".into() }, &first), Reason::ForeignData);
+    fn reason(state: DataDirState, wanted: &ExpectedData<'_>) -> Reason {
+        decide(state, wanted).unwrap_err().reason()
     }
 
     #[test]
-    fn data_must_be_ours() {
+    fn data_is_created_only_in_an_empty_directory_and_on_request() {
+        let first = ExpectedData { may_create: true, system_identifier: None, ..WANTED };
+        assert_eq!(decide(DataDirState::Empty, &first), Ok(Decision::Create));
+        assert_eq!(reason(DataDirState::Empty, &WANTED), Reason::DataMissing);
+        assert_eq!(reason(DataDirState::Unknown { example: "x".into() }, &first), Reason::ForeignData);
+    }
+
+    #[test]
+    fn data_must_be_that_of_the_database() {
         assert!(matches!(decide(data("15\n", "7", None), &WANTED), Ok(Decision::Use(_))));
         assert_eq!(reason(data("15\n", "8", Some("uid")), &WANTED), Reason::ForeignData);
         assert_eq!(reason(data("14\n", "7", None), &WANTED), Reason::WrongMajor);
@@ -108,11 +108,11 @@ mod tests {
     }
 
     #[test]
-    fn before_the_identifier_is_known_the_note_counts() {
-        let first = Expected { may_create: true, system_identifier: None, ..WANTED };
+    fn before_the_identifier_is_known_the_recorded_owner_counts() {
+        let first = ExpectedData { may_create: true, system_identifier: None, ..WANTED };
         assert!(decide(data("15\n", "7", Some("uid")), &first).is_ok());
         assert_eq!(reason(data("15\n", "7", Some("other")), &first), Reason::ForeignData);
         assert_eq!(reason(data("15\n", "7", None), &first), Reason::ForeignData);
-        assert!(decide(data("15\n", "7", None), &Expected { owner: None, ..first }).is_ok());
+        assert!(decide(data("15\n", "7", None), &ExpectedData { owner: None, ..first }).is_ok());
     }
 }

@@ -1,4 +1,4 @@
-//! How much room there is on a volume, as its file system says.
+//! The free space on a volume, as its file system reports it.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -6,37 +6,37 @@ use std::path::{Path, PathBuf};
 use crate::failure::Reason;
 use crate::postgres::client::tools::Tools;
 
-/// What there is in all, and how much of it is free.
+/// The total, and how much of it is free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Space {
+pub(crate) struct FreeSpace {
     pub(crate) all: u64,
     pub(crate) free: u64,
 }
 
-/// Bytes where a directory is, if the image has df.
-pub(crate) fn bytes(tools: &Tools, folder: &Path) -> Option<Space> {
-    let room = df(tools, "-k", folder)?;
-    Some(Space { all: room.all.checked_mul(1024)?, free: room.free.checked_mul(1024)? })
+/// Bytes on the file system of a directory, if the image has df.
+pub(crate) fn bytes(tools: &Tools, directory: &Path) -> Option<FreeSpace> {
+    let space = df(tools, "-k", directory)?;
+    Some(FreeSpace { all: space.all.checked_mul(1024)?, free: space.free.checked_mul(1024)? })
 }
 
-/// Inodes where a directory is, if the image has df, and the file system a limit.
-pub(crate) fn inodes(tools: &Tools, folder: &Path) -> Option<Space> {
-    df(tools, "-i", folder).filter(|room| room.all > 0)
+/// Inodes on the file system of a directory, if the image has df, and the file system has a limit.
+pub(crate) fn inodes(tools: &Tools, directory: &Path) -> Option<FreeSpace> {
+    df(tools, "-i", directory).filter(|space| space.all > 0)
 }
 
-fn df(tools: &Tools, of: &str, folder: &Path) -> Option<Space> {
+fn df(tools: &Tools, of: &str, directory: &Path) -> Option<FreeSpace> {
     let df = [PathBuf::from("/bin/df"), PathBuf::from("/usr/bin/df")].into_iter().find(|path| path.is_file())?;
     let mut command = std::process::Command::new(df);
-    command.args([OsStr::new("-P"), OsStr::new(of), folder.as_os_str()]).env("LC_ALL", "C");
+    command.args([OsStr::new("-P"), OsStr::new(of), directory.as_os_str()]).env("LC_ALL", "C");
     read(&tools.run(&mut command, Reason::ToolFailed).ok()?)
 }
 
-/// The fields before the percentage, of the second line: names of file systems may have spaces.
-fn read(printed: &str) -> Option<Space> {
+/// Reads the fields before the percentage in the second line: names of file systems may have spaces.
+fn read(printed: &str) -> Option<FreeSpace> {
     let fields: Vec<&str> = printed.lines().nth(1)?.split_whitespace().collect();
     let percentage = fields.iter().position(|field| field.ends_with('%'))?;
     let field = |before: usize| fields.get(percentage.checked_sub(before)?)?.parse().ok();
-    Some(Space { all: field(3)?, free: field(1)? })
+    Some(FreeSpace { all: field(3)?, free: field(1)? })
 }
 
 #[cfg(test)]
@@ -44,12 +44,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn room_is_read() {
+    fn output_of_df_is_read() {
         let printed =
             "Filesystem 1024-blocks Used Available Capacity Mounted on\n/dev/a b 263112772 1 33554432 65% /a b\n";
-        assert_eq!(read(printed), Some(Space { all: 263_112_772, free: 33_554_432 }));
+        assert_eq!(read(printed), Some(FreeSpace { all: 263_112_772, free: 33_554_432 }));
         let inodes = "Filesystem Inodes IUsed IFree IUse% Mounted on\n/dev/a 100 99 1 99% /a\n";
-        assert_eq!(read(inodes), Some(Space { all: 100, free: 1 }));
+        assert_eq!(read(inodes), Some(FreeSpace { all: 100, free: 1 }));
         assert_eq!(read("Filesystem Inodes IUsed IFree IUse% Mounted on\n/dev/a - - - - /a\n"), None);
         assert_eq!(read("nothing"), None);
     }

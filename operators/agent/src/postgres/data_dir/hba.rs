@@ -4,21 +4,21 @@ use agent_protocol::{AccessRules, PgPrepare};
 
 use crate::postgres::client::quote;
 
-/// The first line says who wrote the file, and how it lets in: the operator may have replaced it over a connection while
-/// the server ran, and that must hold when the server starts again.
+/// Begins the first line, which has the writer of the file and which clients it admits. The operator may have replaced the file
+/// over a connection while the server ran, and that must hold when the server starts again.
 const MARK: &str = "# multi-operator: ";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Access {
+pub(crate) enum HbaAccess {
     /// Every role, with its password.
     Open,
-    /// The superuser alone: while the data is moved to another version.
+    /// The superuser alone, during a major upgrade.
     Closed,
 }
 
-impl Access {
-    /// Whom the operator wants to allow; `None`: as pg_hba.conf has it by now.
-    pub(crate) fn asked_for(options: &PgPrepare) -> Option<Self> {
+impl HbaAccess {
+    /// The access that the operator requests; none to keep that of the existing pg_hba.conf.
+    pub(crate) fn requested(options: &PgPrepare) -> Option<Self> {
         match options.rules() {
             AccessRules::Keep => None,
             AccessRules::Open => Some(Self::Open),
@@ -33,24 +33,24 @@ impl Access {
         }
     }
 
-    /// In the data directory, beside `pg_hba.conf`.
+    /// The name of its file in the data directory, next to `pg_hba.conf`.
     pub(crate) fn file(self) -> String {
         format!("pg_hba.{}.conf", self.word())
     }
 
-    /// As the file that is there has it; a file that is not ours says nothing.
+    /// The access of an existing file; none if the agent has not written it.
     pub(crate) fn of(text: &str) -> Option<Self> {
         let word = text.lines().next()?.strip_prefix(MARK)?;
         [Self::Open, Self::Closed].into_iter().find(|access| access.word() == word.trim())
     }
 }
 
-/// The whole file. `all` as a database does not stand for replication, which a base backup needs.
-pub(crate) fn render(access: Access, superuser: &str) -> String {
+/// The complete file. `all` as a database does not include replication, which a base backup needs.
+pub(crate) fn render(access: HbaAccess, superuser: &str) -> String {
     let superuser = quote::identifier(superuser);
     let who = match access {
-        Access::Open => "all",
-        Access::Closed => &superuser,
+        HbaAccess::Open => "all",
+        HbaAccess::Closed => &superuser,
     };
     format!(
         "{MARK}{}\n\
@@ -62,39 +62,39 @@ pub(crate) fn render(access: Access, superuser: &str) -> String {
     )
 }
 
-/// The whole file of a closed server while something is loaded: members of `group` come in, too, whose passwords only the
-/// agent knows. By its first line it is closed, should the agent be killed.
+/// The complete file of a closed server during a load: it also admits the members of `group`, whose passwords only the agent
+/// knows. By its first line it is closed, in case the agent is killed.
 pub(crate) fn loading(superuser: &str, group: &str) -> String {
     format!(
         "{}host all +{group} all scram-sha-256\nlocal all +{group} scram-sha-256\n",
-        render(Access::Closed, superuser)
+        render(HbaAccess::Closed, superuser)
     )
 }
 
-/// The last line of a file that shuts out all but the superuser for the sake of a copy. A copy is good while it stands
-/// there: what admits others replaces the file.
+/// Begins the last line of a file that blocks all but the superuser during a copy. The copy is valid as long as this line is
+/// there: to admit others, the operator replaces the file.
 const SINCE: &str = "# closed for a copy since ";
 
-/// The whole file, with the moment in milliseconds since 1970.
-pub(crate) fn shut(superuser: &str, since: u64) -> String {
-    format!("{}{SINCE}{since}\n", render(Access::Closed, superuser))
+/// The complete file, with the time in milliseconds since 1970.
+pub(crate) fn closed_for_copy(superuser: &str, since: u64) -> String {
+    format!("{}{SINCE}{since}\n", render(HbaAccess::Closed, superuser))
 }
 
-/// The moment of such a file, if it is whole.
-pub(crate) fn shut_since(text: &str, superuser: &str) -> Option<u64> {
+/// The time in such a file, if it is complete.
+pub(crate) fn closed_since(text: &str, superuser: &str) -> Option<u64> {
     let since = text.lines().last()?.strip_prefix(SINCE)?.parse().ok()?;
-    (text == shut(superuser, since)).then_some(since)
+    (text == closed_for_copy(superuser, since)).then_some(since)
 }
 
-/// The file for `access`, in place of `text`. While it is to stay shut it keeps the moment.
-pub(crate) fn renewed(text: &str, access: Access, superuser: &str) -> String {
-    match shut_since(text, superuser) {
-        Some(since) if access == Access::Closed => shut(superuser, since),
+/// The file for `access` that replaces `text`. If that is closed for a copy, and stays closed, the file keeps its time.
+pub(crate) fn renewed(text: &str, access: HbaAccess, superuser: &str) -> String {
+    match closed_since(text, superuser) {
+        Some(since) if access == HbaAccess::Closed => closed_for_copy(superuser, since),
         _ => render(access, superuser),
     }
 }
 
-/// For a private server: its socket is in a private directory, and it listens nowhere else.
+/// The file of a private server, which listens only at a socket in a private directory.
 pub(crate) const TRUST: &str = "local all all trust\n";
 
 #[cfg(test)]
@@ -102,38 +102,38 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_tells_what_it_admits() {
-        for access in [Access::Open, Access::Closed] {
-            assert_eq!(Access::of(&render(access, "postgres")), Some(access));
+    fn a_file_has_its_access_in_the_first_line() {
+        for access in [HbaAccess::Open, HbaAccess::Closed] {
+            assert_eq!(HbaAccess::of(&render(access, "postgres")), Some(access));
         }
-        assert_eq!(Access::of("# PostgreSQL Client Authentication\n"), None);
-        assert_eq!(Access::of(""), None);
+        assert_eq!(HbaAccess::of("# PostgreSQL Client Authentication\n"), None);
+        assert_eq!(HbaAccess::of(""), None);
     }
 
     #[test]
     fn a_server_that_is_loaded_counts_as_closed() {
         let text = loading("boss", "group");
-        assert_eq!(Access::of(&text), Some(Access::Closed));
-        assert_eq!(renewed(&text, Access::Closed, "boss"), render(Access::Closed, "boss"));
+        assert_eq!(HbaAccess::of(&text), Some(HbaAccess::Closed));
+        assert_eq!(renewed(&text, HbaAccess::Closed, "boss"), render(HbaAccess::Closed, "boss"));
         assert!(text.contains("\nhost all +group all scram-sha-256\n") && !text.contains("host all all"));
     }
 
     #[test]
-    fn the_moment_stays_while_it_is_closed() {
-        let text = shut("boss", 7);
-        assert_eq!((Access::of(&text), shut_since(&text, "boss")), (Some(Access::Closed), Some(7)));
-        assert_eq!(renewed(&text, Access::Closed, "boss"), text);
-        assert_eq!(shut_since(&renewed(&text, Access::Open, "boss"), "boss"), None);
-        // A file of which only a part was written, and one that the operator replaced.
-        assert_eq!(shut_since(&text[..text.len() - 1], "boss"), None);
-        assert_eq!(shut_since(&render(Access::Closed, "boss"), "boss"), None);
+    fn the_time_stays_while_it_is_closed() {
+        let text = closed_for_copy("boss", 7);
+        assert_eq!((HbaAccess::of(&text), closed_since(&text, "boss")), (Some(HbaAccess::Closed), Some(7)));
+        assert_eq!(renewed(&text, HbaAccess::Closed, "boss"), text);
+        assert_eq!(closed_since(&renewed(&text, HbaAccess::Open, "boss"), "boss"), None);
+        // A file that was written only in part, and one that the operator replaced.
+        assert_eq!(closed_since(&text[..text.len() - 1], "boss"), None);
+        assert_eq!(closed_since(&render(HbaAccess::Closed, "boss"), "boss"), None);
     }
 
     #[test]
     fn closed_admits_the_superuser_only() {
-        let closed = render(Access::Closed, "boss");
+        let closed = render(HbaAccess::Closed, "boss");
         assert!(closed.contains("host all \"boss\" all scram-sha-256"));
         assert!(!closed.contains("host all all") && !closed.contains("trust"));
-        assert!(render(Access::Open, "boss").contains("host all all all scram-sha-256"));
+        assert!(render(HbaAccess::Open, "boss").contains("host all all all scram-sha-256"));
     }
 }

@@ -1,4 +1,4 @@
-//! Makes a data directory: by initdb, or of a physical snapshot.
+//! Creates a data directory: by initdb, or from a physical snapshot.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -8,9 +8,9 @@ use std::process::Stdio;
 
 use agent_protocol::PgPrepare;
 
-use crate::failure::{Failure, Reason};
+use crate::failure::{CommandFailure, Reason};
 use crate::postgres::backup::base_backup::BASE;
-use crate::postgres::backup::manifest::Kind;
+use crate::postgres::backup::manifest::SnapshotMethod;
 use crate::postgres::backup::snapshot;
 use crate::postgres::client::default_databases::MAINTENANCE;
 use crate::postgres::client::quote::identifier;
@@ -21,14 +21,14 @@ use crate::postgres::client::version_number;
 use crate::postgres::data_dir::configuration;
 use crate::postgres::data_dir::configure::{clear_auto_conf, configure};
 use crate::postgres::data_dir::controldata::ControlData;
-use crate::postgres::data_dir::decision::{self, Decision, Expected};
-use crate::postgres::data_dir::hba::Access;
+use crate::postgres::data_dir::decision::{self, Decision, ExpectedData};
+use crate::postgres::data_dir::hba::HbaAccess;
 use crate::postgres::data_dir::inspect;
 use crate::postgres::data_dir::passwords;
-use crate::postgres::data_dir::server::Server;
+use crate::postgres::data_dir::server::PrivateServer;
 use crate::postgres::files;
 
-/// The directory that is worked in is named after the data's.
+/// The directory in which the agent creates the data, named after the data directory.
 fn staging_dir(data: &Path) -> PathBuf {
     let mut name = OsString::from(data.file_name().unwrap_or_default());
     name.push(".initdb");
@@ -42,61 +42,66 @@ pub(crate) fn remove_leftovers(data: &Path) -> io::Result<()> {
     files::remove(&staging_dir(data))
 }
 
-/// Makes the data beside its place and moves it there in one step: killed at any point, it leaves nothing or all.
-pub(crate) fn create(tools: &Tools, options: &PgPrepare, wanted: &Expected<'_>) -> Result<ControlData, Failure> {
+/// Creates the data in a staging directory and renames that in one step: if the agent is killed, there is no data, or all of it.
+pub(crate) fn create(
+    tools: &Tools,
+    options: &PgPrepare,
+    wanted: &ExpectedData<'_>,
+) -> Result<ControlData, CommandFailure> {
     let data = &options.data;
     let new = staging_dir(data);
     let outcome =
         build(tools, options, &new).and_then(|()| match decision::decide(inspect::read(tools, &new)?, wanted)? {
             Decision::Use(control) => Ok(control),
-            Decision::Create => Err(Failure::new(Reason::CannotInitialise, "initdb created nothing")),
+            Decision::Create => Err(CommandFailure::new(Reason::CannotInitialise, "initdb created nothing")),
         });
-    let failed = |error: io::Error| files::failed("moved into its place", &new, &error, Reason::CannotInitialise);
+    let failed = |error: io::Error| files::failed("renamed", &new, &error, Reason::CannotInitialise);
     match outcome {
         Ok(control) => {
             fs::rename(&new, data).map_err(failed)?;
-            files::sync_folder(data.parent().unwrap_or(Path::new("/"))).map_err(failed)?;
+            files::sync_directory(data.parent().unwrap_or(Path::new("/"))).map_err(failed)?;
             Ok(control)
         }
         Err(failure) => {
-            // The room that it took may be all there is.
+            // It may take all the space on the volume.
             let _ = files::remove(&new);
             Err(failure)
         }
     }
 }
 
-fn build(tools: &Tools, options: &PgPrepare, new: &Path) -> Result<(), Failure> {
+fn build(tools: &Tools, options: &PgPrepare, new: &Path) -> Result<(), CommandFailure> {
     let password = passwords::superusers_password()?;
     match &options.from {
         None => initdb(tools, new, &password, &[])?,
         Some(from) => restore_base_backup(tools, options, from, new, &password)?,
     }
-    // Otherwise the rules of the server that the snapshot is of would hold here.
+    // Otherwise the rules of the snapshot's server would apply here.
     let rules = files::remove(&new.join("pg_hba.conf"));
     let written = rules
-        .and_then(|()| configure(new, &options.configuration, Access::asked_for(options), Access::Open))
+        .and_then(|()| configure(new, &options.configuration, HbaAccess::requested(options), HbaAccess::Open))
         .and_then(|_| match &options.owner {
             Some(owner) => files::write(&new.join(inspect::OWNER), &format!("{owner}\n")),
             None => files::remove(&new.join(inspect::OWNER)),
         });
-    // The other files were made to last before.
-    let lasting = written.and_then(|()| File::open(new)?.sync_all());
-    lasting.map_err(|error| files::failed("written", new, &error, Reason::CannotInitialise))
+    // The other files have been synced.
+    let synced = written.and_then(|()| File::open(new)?.sync_all());
+    synced.map_err(|error| files::failed("written", new, &error, Reason::CannotInitialise))
 }
 
-/// A new cluster, as all of ours are.
-pub(crate) fn initdb(tools: &Tools, new: &Path, password: &str, more: &[&str]) -> Result<(), Failure> {
+/// Creates a new cluster by initdb.
+pub(crate) fn initdb(tools: &Tools, new: &Path, password: &str, more: &[&str]) -> Result<(), CommandFailure> {
     let mut command = tools.command("initdb");
     command.arg("-D").arg(new).arg(format!("--username={}", tools::superuser()));
     command.args(["--data-checksums", "--encoding=UTF8", "--locale=C.UTF-8"]).args(more);
     command.args(["--auth-local=scram-sha-256", "--auth-host=scram-sha-256", "--pwfile=/dev/stdin"]);
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
-    // Before 14, initdb reads 99 bytes of the line, so a verifier's beginning would be the password. It hashes that itself.
+    // Before 14, initdb reads only 99 bytes of the line, so the beginning of a verifier would become the password. Such an initdb
+    // gets the password, and hashes it itself.
     let reads_verifiers = tools.major() >= 14;
     let mut process = command.spawn().map_err(|error| tools.not_started("initdb", &error))?;
     if let Some(mut input) = process.stdin.take() {
-        // The server stores a verifier as it is. An initdb that has ended says below why.
+        // The server stores a verifier as it is. If initdb has exited, its failure is reported below.
         let _ = writeln!(input, "{}", if reads_verifiers { scram::verifier(password) } else { password.to_owned() });
     }
     let output = process.wait_with_output().map_err(|error| tools.not_started("initdb", &error))?;
@@ -106,42 +111,43 @@ pub(crate) fn initdb(tools: &Tools, new: &Path, password: &str, more: &[&str]) -
     Ok(())
 }
 
-/// Copies a base backup, and lets a private server recover it. The passwords in it are those of the
-/// database that it was made of; the superuser gets this one's, and pg-init sees to the application's.
+/// Copies a base backup, and lets a private server recover it. The passwords in it are those of the source database; the agent
+/// sets the superuser's here, and pg-init that of the application.
 fn restore_base_backup(
     tools: &Tools,
     options: &PgPrepare,
     from: &Path,
     new: &Path,
     password: &str,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let (manifest, _) = snapshot::read(from, options.sha256.as_deref())?;
-    if manifest.kind != Kind::Physical {
+    if manifest.kind != SnapshotMethod::Physical {
         let message = "a logical snapshot contains no data directory; agent pg-restore loads it into a server";
-        return Err(Failure::new(Reason::BadInput, message));
+        return Err(CommandFailure::new(Reason::BadInput, message));
     }
     if version_number::major(&manifest.engine_version) != Some(options.major) {
         let message = format!(
             "the snapshot is of PostgreSQL {}, this is {}: only logical snapshots go from one to another",
             manifest.engine_version, options.major
         );
-        return Err(Failure::new(Reason::WrongMajor, message));
+        return Err(CommandFailure::new(Reason::WrongMajor, message));
     }
     snapshot::check_files(from, &manifest)?;
     let base = from.join(BASE);
     files::copy(&base, new).map_err(|error| files::failed("copied", &base, &error, Reason::CannotInitialise))?;
-    clear_auto_conf(new, Access::Open)
+    clear_auto_conf(new, HbaAccess::Open)
         .map_err(|error| files::failed("written", new, &error, Reason::CannotInitialise))?;
-    let wanted = Expected {
+    let wanted = ExpectedData {
         major: options.major,
         may_create: false,
         system_identifier: Some(&manifest.system_identifier),
         owner: None,
     };
     let Decision::Use(control) = decision::decide(inspect::read(tools, new)?, &wanted)? else {
-        return Err(Failure::new(Reason::Corrupt, "the base backup is empty"));
+        return Err(CommandFailure::new(Reason::Corrupt, "the base backup is empty"));
     };
-    let server = Server::start(tools, new, &options.run, &configuration::private_server_conf(&control, &[]), None)?;
+    let server =
+        PrivateServer::start(tools, new, &options.run, &configuration::private_server_conf(&control, &[]), None)?;
     let mut session = Session::open(tools, &server.connection(&manifest.superuser), MAINTENANCE)?;
     session.query(UNLOGGED)?;
     let superuser = tools::superuser();
@@ -154,8 +160,8 @@ fn restore_base_backup(
     sync(tools, new)
 }
 
-/// Makes all of a data directory last.
-pub(crate) fn sync(tools: &Tools, data: &Path) -> Result<(), Failure> {
+/// Syncs all of a data directory to disk.
+pub(crate) fn sync(tools: &Tools, data: &Path) -> Result<(), CommandFailure> {
     let mut sync = tools.command("initdb");
     tools.run(sync.arg("--sync-only").arg("-D").arg(data).stdout(Stdio::null()), Reason::CannotInitialise).map(|_| ())
 }

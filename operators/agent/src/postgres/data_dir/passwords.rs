@@ -1,10 +1,10 @@
-//! The superuser's password in data that is there: lost ones come back this way, before the pod's server starts.
+//! Sets the superuser's password in existing data, before the pod's server starts: for a password that was lost.
 
 use std::fs::File;
 
 use agent_protocol::PgPrepare;
 
-use crate::failure::{Failure, Reason};
+use crate::failure::{CommandFailure, Reason};
 use crate::postgres::client::default_databases::MAINTENANCE;
 use crate::postgres::client::quote::{identifier, literal};
 use crate::postgres::client::scram;
@@ -15,8 +15,13 @@ use crate::postgres::data_dir::configuration;
 use crate::postgres::data_dir::controldata::ControlData;
 use crate::postgres::data_dir::inspect;
 
-/// Sets it through a private server, after whatever recovery the data needs. Whether it was another one.
-pub(crate) fn reset(tools: &Tools, options: &PgPrepare, control: &ControlData, lock: &File) -> Result<bool, Failure> {
+/// Sets it through a private server, which first recovers the data if necessary. Returns whether it differed.
+pub(crate) fn reset(
+    tools: &Tools,
+    options: &PgPrepare,
+    control: &ControlData,
+    lock: &File,
+) -> Result<bool, CommandFailure> {
     let password = superusers_password()?;
     inspect::remove_stale_pid(&options.data)?;
     let settings = configuration::private_server_conf(control, &[]);
@@ -38,25 +43,25 @@ pub(crate) fn reset(tools: &Tools, options: &PgPrepare, control: &ControlData, l
     Ok(other)
 }
 
-/// Makes the role, if it is not there, and the superuser with this password in any case.
-pub(crate) fn set(session: &mut Session<'_>, superuser: &str, password: &str) -> Result<(), Failure> {
-    // A setting of the database's could have it that nothing is written.
+/// Creates the role if it does not exist, and makes it a superuser with this password.
+pub(crate) fn set(session: &mut Session<'_>, superuser: &str, password: &str) -> Result<(), CommandFailure> {
+    // A setting of the database may make sessions read-only.
     session.query("SET default_transaction_read_only = off")?;
     let there = format!("SELECT 1 FROM pg_catalog.pg_roles WHERE rolname = {}", literal(superuser));
-    let verb = if session.query_one(&there)?.is_some() { "ALTER" } else { "CREATE" };
+    let keyword = if session.query_one(&there)?.is_some() { "ALTER" } else { "CREATE" };
     session.run(&format!(
-        "{verb} ROLE {} WITH SUPERUSER LOGIN PASSWORD {} VALID UNTIL 'infinity'",
+        "{keyword} ROLE {} WITH SUPERUSER LOGIN PASSWORD {} VALID UNTIL 'infinity'",
         identifier(superuser),
         literal(&scram::verifier(password))
     ))
 }
 
-/// initdb reads one line, and would take an empty one for no password.
-pub(crate) fn superusers_password() -> Result<String, Failure> {
+/// The superuser's password: initdb reads one line, and would take an empty one for no password.
+pub(crate) fn superusers_password() -> Result<String, CommandFailure> {
     let password = std::env::var(PASSWORD).unwrap_or_default();
     if password.is_empty() || password.contains(['\n', '\r']) {
         let message = format!("{PASSWORD} must be the superuser's password: not empty, and one line");
-        return Err(Failure::new(Reason::BadPassword, message));
+        return Err(CommandFailure::new(Reason::BadPassword, message));
     }
     Ok(password)
 }

@@ -7,14 +7,14 @@ use std::path::Path;
 
 use agent_protocol::{PgPrepare, PgPrepareResult, count};
 
-use crate::failure::{Failure, Reason};
+use crate::failure::{CommandFailure, Reason};
 use crate::install;
 use crate::postgres::client::tools::Tools;
 use crate::postgres::data_dir::configure::configure;
 use crate::postgres::data_dir::copy_marker;
-use crate::postgres::data_dir::decision::{self, Decision, Expected};
+use crate::postgres::data_dir::decision::{self, Decision, ExpectedData};
 use crate::postgres::data_dir::free_space;
-use crate::postgres::data_dir::hba::Access;
+use crate::postgres::data_dir::hba::HbaAccess;
 use crate::postgres::data_dir::initdb;
 use crate::postgres::data_dir::inspect;
 use crate::postgres::data_dir::passwords;
@@ -23,7 +23,7 @@ use crate::postgres::data_dir::reserve;
 use crate::postgres::files;
 use crate::postgres::lock::{self, LockPolicy};
 
-pub(crate) fn prepare(options: &PgPrepare) -> Result<PgPrepareResult, Failure> {
+pub(crate) fn prepare(options: &PgPrepare) -> Result<PgPrepareResult, CommandFailure> {
     if let Some(directory) = &options.install {
         install::install(directory)?;
     }
@@ -35,30 +35,31 @@ pub(crate) fn prepare(options: &PgPrepare) -> Result<PgPrepareResult, Failure> {
     let data = &options.data;
     let failed = |error: io::Error| files::failed("prepared", data, &error, Reason::DataUnreadable);
     initdb::remove_leftovers(data).map_err(failed)?;
-    reserve::make_room(data);
-    let wanted = Expected {
+    reserve::release(data);
+    let wanted = ExpectedData {
         major: options.major,
         may_create: options.initialise,
         system_identifier: options.system_identifier.as_deref(),
         owner: options.owner.as_deref(),
     };
-    let (made, control) = match decision::decide(inspect::read(&tools, data)?, &wanted)? {
+    let (created, control) = match decision::decide(inspect::read(&tools, data)?, &wanted)? {
         Decision::Use(control) => (false, control),
         Decision::Create => (true, initdb::create(&tools, options, &wanted)?),
     };
-    // A file that says nothing was being replaced when power was lost: whom it was to let in is not known, and rows that
-    // are written to a version that is being left are lost.
-    let access = configure(data, &options.configuration, Access::asked_for(options), Access::Closed).map_err(failed)?;
+    // If a file does not say, power was lost while it was replaced. Which clients it would have admitted is unknown, and during
+    // an upgrade, rows that clients write to the old version are lost. So it is closed.
+    let access =
+        configure(data, &options.configuration, HbaAccess::requested(options), HbaAccess::Closed).map_err(failed)?;
     proven::forget_attempt(data).map_err(failed)?;
-    // From here on this data is the newest there is; a copy that is made again must not take its place.
+    // From here on this data is the newest; another run of the copy must not replace it.
     copy_marker::remove(data).map_err(failed)?;
     fs::set_permissions(data, Permissions::from_mode(0o700)).map_err(failed)?;
-    let password_set = options.reset_password && !made && passwords::reset(&tools, options, &control, &lock)?;
+    let password_set = options.reset_password && !created && passwords::reset(&tools, options, &control, &lock)?;
     let (space, inodes) = (free_space::bytes(&tools, data), free_space::inodes(&tools, data));
     Ok(PgPrepareResult {
         system_identifier: Some(control.system_identifier),
         version: Some(tools.version()?),
-        initialised: made,
+        initialised: created,
         access: access.word().to_owned(),
         password_set,
         free_bytes: space.map(|space| count(space.free)),
@@ -68,9 +69,9 @@ pub(crate) fn prepare(options: &PgPrepare) -> Result<PgPrepareResult, Failure> {
     })
 }
 
-/// Programs ask who they are, and a user that the namespace dictates has no name. A container that
-/// mounts the file over /etc/passwd is called postgres.
-pub(crate) fn passwd(path: &Path) -> Result<(), Failure> {
+/// Writes a passwd file that names the current user postgres: programs look up their user, and a user ID that the namespace
+/// assigns has no name. A container mounts the file over /etc/passwd.
+pub(crate) fn passwd(path: &Path) -> Result<(), CommandFailure> {
     let write = || {
         let own = fs::metadata("/proc/self")?;
         let (user, group) = (own.uid(), own.gid());

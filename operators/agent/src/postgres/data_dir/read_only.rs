@@ -1,10 +1,10 @@
-//! Sessions of a server that is shut for a copy are read-only by default: the rules admit superusers, and no copy contains what they
-//! write afterwards. A superuser can override it, which shows in the number of the next transaction.
+//! Makes the sessions of a server that is closed for a copy read-only by default: the rules admit superusers, and the copy lacks
+//! what they write afterwards. A superuser can override that, which shows in the number of the next transaction.
 
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::postgres::client::default_databases::MAINTENANCE;
 use crate::postgres::client::quote::literal;
 use crate::postgres::client::session::Session;
@@ -12,12 +12,12 @@ use crate::postgres::client::tools::{Connection, Tools};
 
 const PARAMETER: &str = "default_transaction_read_only";
 
-/// How long the server may take to read its files: one in whose files something is wrong does not take what they say.
-const READ_WITHIN: Duration = Duration::from_secs(5);
+/// How long the server may take to read its files: one with an error in a file does not apply it.
+const RELOAD_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Sets it, and waits until sessions that begin have it. A server that takes no ALTER SYSTEM, or whose files are wrong, is copied
-/// all the same.
-pub(crate) fn impose(tools: &Tools, connection: &Connection) -> Result<(), Failure> {
+/// Sets it, and waits until new sessions have it. A server that rejects ALTER SYSTEM, or has an error in its files, is copied
+/// without it.
+pub(crate) fn enable(tools: &Tools, connection: &Connection) -> Result<(), CommandFailure> {
     let mut session = Session::open(tools, connection, MAINTENANCE)?;
     match session.query(&format!("ALTER SYSTEM SET {PARAMETER} = on")) {
         Err(failure) if failure.message().contains("ALTER SYSTEM is not allowed") => {
@@ -28,7 +28,7 @@ pub(crate) fn impose(tools: &Tools, connection: &Connection) -> Result<(), Failu
     };
     let set = session.query_one("SELECT pg_catalog.clock_timestamp()")?.unwrap_or_default();
     session.query("SELECT pg_catalog.pg_reload_conf()")?;
-    let end = Instant::now() + READ_WITHIN;
+    let end = Instant::now() + RELOAD_TIMEOUT;
     while !is_in_force(tools, connection, &set)? {
         if Instant::now() > end {
             eprintln!("the sessions of superusers are not read-only: the server does not reload its configuration");
@@ -39,8 +39,8 @@ pub(crate) fn impose(tools: &Tools, connection: &Connection) -> Result<(), Failu
     Ok(())
 }
 
-/// Whether sessions that begin now have it: the postmaster, of whose memory they get a copy, has read its files since then.
-fn is_in_force(tools: &Tools, connection: &Connection, set: &str) -> Result<bool, Failure> {
+/// Whether new sessions have it: the postmaster, whose memory they inherit, has read its files since then.
+fn is_in_force(tools: &Tools, connection: &Connection, set: &str) -> Result<bool, CommandFailure> {
     let read = format!("SELECT 1 WHERE pg_catalog.pg_conf_load_time() >= {}::timestamptz", literal(set));
     Ok(Session::open(tools, connection, MAINTENANCE)?.query_one(&read)?.is_some())
 }

@@ -8,15 +8,15 @@ use std::path::Path;
 use agent_protocol::{Measurement, count};
 use serde::{Deserialize, Serialize};
 
-use crate::postgres::files::beside;
+use crate::postgres::files::sibling;
 
-/// What the file system says, as the server's user has it.
+/// The usage that the file system reports to the server's user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct VolumeUsage {
     volume_bytes: u64,
     free_bytes: u64,
-    /// None of a file system without a limit.
+    /// 0 if the file system has no limit.
     inodes: u64,
     free_inodes: u64,
 }
@@ -33,20 +33,21 @@ impl From<VolumeUsage> for Measurement {
     }
 }
 
-/// Measures and records it, if it has changed. A probe must not fail for that: what cannot be recorded stays as it was.
+/// Measures the usage, and records it if it has changed. A probe must not fail because of that: if the usage cannot be recorded,
+/// the earlier record stays.
 pub(crate) fn record(data: &Path) {
     let Ok(now) = measure(data) else { return };
-    let path = beside(data, ".room");
+    let path = sibling(data, ".room");
     let recorded = fs::read(&path).ok().and_then(|text| serde_json::from_slice(&text).ok());
     if is_worth_recording(recorded.as_ref(), &now)
-        && let Err(error) = write(&path, &beside(data, ".room.new"), &now)
+        && let Err(error) = write(&path, &sibling(data, ".room.new"), &now)
     {
         eprintln!("{} cannot be written: {error}", path.display());
     }
 }
 
-pub(crate) fn measure(folder: &Path) -> io::Result<VolumeUsage> {
-    let stats = rustix::fs::statvfs(folder)?;
+pub(crate) fn measure(directory: &Path) -> io::Result<VolumeUsage> {
+    let stats = rustix::fs::statvfs(directory)?;
     Ok(VolumeUsage {
         volume_bytes: stats.f_blocks.saturating_mul(stats.f_frsize),
         free_bytes: stats.f_bavail.saturating_mul(stats.f_frsize),
@@ -64,7 +65,7 @@ fn is_worth_recording(recorded: Option<&VolumeUsage>, now: &VolumeUsage) -> bool
         || much(recorded.free_inodes, now.free_inodes, now.inodes)
 }
 
-/// Whole or not at all: on a full volume the earlier record stays.
+/// Writes the file completely or not at all: on a full volume, the earlier record stays.
 fn write(path: &Path, new: &Path, now: &VolumeUsage) -> io::Result<()> {
     let written = fs::write(new, serde_json::to_vec(now)?).and_then(|()| fs::rename(new, path));
     if written.is_err() {
@@ -81,7 +82,7 @@ mod tests {
         VolumeUsage { volume_bytes: 10_000, free_bytes: 5_000, inodes: 1_000, free_inodes: 900 };
 
     #[test]
-    fn a_hundredth_more_or_less_is_worth_a_note() {
+    fn a_change_by_more_than_a_hundredth_is_recorded() {
         let of = |free_bytes, free_inodes| {
             is_worth_recording(Some(&RECORDED), &VolumeUsage { free_bytes, free_inodes, ..RECORDED })
         };
@@ -94,18 +95,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_noted_is_read_and_what_cannot_be_written_stays() {
-        let folder = std::env::temp_dir().join(format!("agent-measured-{}", std::process::id()));
-        fs::create_dir_all(folder.join("data")).unwrap();
-        record(&folder.join("data"));
-        let text = fs::read(folder.join("data.room")).unwrap();
+    fn a_record_can_be_read_and_stays_if_it_cannot_be_written() {
+        let directory = std::env::temp_dir().join(format!("agent-measured-{}", std::process::id()));
+        fs::create_dir_all(directory.join("data")).unwrap();
+        record(&directory.join("data"));
+        let text = fs::read(directory.join("data.room")).unwrap();
         let recorded: VolumeUsage = serde_json::from_slice(&text).unwrap();
         assert!(recorded.volume_bytes >= recorded.free_bytes && recorded.volume_bytes > 0);
         assert!(String::from_utf8(text.clone()).unwrap().starts_with("{\"volumeBytes\":"));
-        // In the way of the file that is written first.
-        fs::create_dir(folder.join("data.room.new")).unwrap();
-        assert!(write(&folder.join("data.room"), &folder.join("data.room.new"), &RECORDED).is_err());
-        assert_eq!(fs::read(folder.join("data.room")).unwrap(), text);
-        fs::remove_dir_all(&folder).unwrap();
+        // A directory in place of the temporary file.
+        fs::create_dir(directory.join("data.room.new")).unwrap();
+        assert!(write(&directory.join("data.room"), &directory.join("data.room.new"), &RECORDED).is_err());
+        assert_eq!(fs::read(directory.join("data.room")).unwrap(), text);
+        fs::remove_dir_all(&directory).unwrap();
     }
 }

@@ -1,52 +1,53 @@
-//! What a user wants to be true of a restored snapshot.
+//! The user's checks of a restored snapshot.
 
 use std::fs;
 use std::path::Path;
 
 use serde::Deserialize;
 
-use crate::failure::{Failure, Reason, cut};
-use crate::postgres::backup::manifest::{Database, Manifest};
-use crate::postgres::client::default_databases::{MAINTENANCE, stands};
+use crate::failure::{CommandFailure, Reason, cut};
+use crate::postgres::backup::manifest::{DatabaseManifest, SnapshotManifest};
+use crate::postgres::client::default_databases::{MAINTENANCE, is_default};
 use crate::postgres::client::quote;
 use crate::postgres::client::session::Session;
 use crate::postgres::client::tools::{Connection, Tools};
 
-/// For one check, in milliseconds.
-const LIMIT: u32 = 600_000;
+/// The limit for one check, in milliseconds.
+const CHECK_TIMEOUT_MS: u32 = 600_000;
 
 #[derive(Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Check {
+pub(crate) struct UserCheck {
     sql: String,
-    /// What psql prints of the result, without alignment: lines of values with `|` between.
-    /// Without it the SQL must only succeed.
+    /// The result as psql prints it without alignment: lines of values with `|` between.
+    /// Without it, the SQL must only succeed.
     #[serde(default)]
     expect: Option<String>,
-    /// The first of the snapshot that is not `postgres`, if none is named.
+    /// By default the first database of the snapshot that is not `postgres`.
     #[serde(default)]
     database: Option<String>,
 }
 
-pub(crate) fn read(path: &Path) -> Result<Vec<Check>, Failure> {
+pub(crate) fn read(path: &Path) -> Result<Vec<UserCheck>, CommandFailure> {
     let text = fs::read(path).map_err(|error| bad(path, &error.to_string()))?;
     serde_json::from_slice(&text).map_err(|error| bad(path, &error.to_string()))
 }
 
-fn bad(path: &Path, why: &str) -> Failure {
-    Failure::new(Reason::BadInput, format!("{} cannot be read: {why}", path.display()))
+fn bad(path: &Path, why: &str) -> CommandFailure {
+    CommandFailure::new(Reason::BadInput, format!("{} cannot be read: {why}", path.display()))
 }
 
-/// Each is run as the owner of its database, who can write nothing; the superuser could start programs.
+/// Runs each as the owner of its database, in a read-only session; the superuser could start programs.
 pub(crate) fn run(
     tools: &Tools,
     connection: &Connection,
-    manifest: &Manifest,
-    checks: &[Check],
-) -> Result<(), Failure> {
+    manifest: &SnapshotManifest,
+    checks: &[UserCheck],
+) -> Result<(), CommandFailure> {
     for (at, check) in checks.iter().enumerate() {
-        let failed = |why: String| Failure::new(Reason::CheckFailed, format!("check {}: {why}", at + 1));
-        let database = place(manifest, check).ok_or_else(|| failed("the snapshot has no such database".into()))?;
+        let failed = |why: String| CommandFailure::new(Reason::CheckFailed, format!("check {}: {why}", at + 1));
+        let database =
+            database_of(manifest, check).ok_or_else(|| failed("the snapshot has no such database".into()))?;
         let mut superuser = Session::open(tools, connection, MAINTENANCE)?;
         let same = format!(
             "SELECT 1 FROM pg_catalog.pg_roles WHERE rolsuper AND rolname = {}",
@@ -60,13 +61,13 @@ pub(crate) fn run(
         }
         superuser.query(&format!("ALTER ROLE {} LOGIN CONNECTION LIMIT -1", quote::identifier(&database.owner)))?;
         let owner = connection.with_user(&database.owner, None);
-        let not_possible = |failure: Failure| match failure.reason() {
+        let not_possible = |failure: CommandFailure| match failure.reason() {
             Reason::NoSpace | Reason::ConnectionFailed => failure,
             _ => failed(failure.message().into()),
         };
         let mut session = Session::connect(tools, &owner, &database.name)?;
         session
-            .query(&format!("SET default_transaction_read_only = on; SET statement_timeout = {LIMIT}"))
+            .query(&format!("SET default_transaction_read_only = on; SET statement_timeout = {CHECK_TIMEOUT_MS}"))
             .map_err(not_possible)?;
         let found = session.query(&check.sql).map_err(not_possible)?.join("\n");
         match &check.expect {
@@ -79,15 +80,15 @@ pub(crate) fn run(
     Ok(())
 }
 
-fn place<'a>(manifest: &'a Manifest, check: &Check) -> Option<&'a Database> {
+fn database_of<'a>(manifest: &'a SnapshotManifest, check: &UserCheck) -> Option<&'a DatabaseManifest> {
     let mut databases = manifest.databases.iter();
     match &check.database {
         Some(name) => databases.find(|database| database.name == *name),
-        None => databases.find(|database| !stands(&database.name)).or_else(|| manifest.databases.first()),
+        None => databases.find(|database| !is_default(&database.name)).or_else(|| manifest.databases.first()),
     }
 }
 
-/// The beginning, in quotes.
+/// The beginning of a text, in quotes.
 fn shown(text: &str) -> String {
     const LONGEST: usize = 200;
     let text = text.trim();
@@ -101,11 +102,11 @@ mod tests {
 
     #[test]
     fn checks_are_a_list() {
-        let checks: Vec<Check> =
+        let checks: Vec<UserCheck> =
             serde_json::from_str(r#"[{"sql":"a","expect":"1"},{"sql":"b","database":"d"}]"#).unwrap();
-        assert_eq!(checks[0], Check { sql: "a".into(), expect: Some("1".into()), database: None });
+        assert_eq!(checks[0], UserCheck { sql: "a".into(), expect: Some("1".into()), database: None });
         assert_eq!(checks[1].database.as_deref(), Some("d"));
-        assert!(serde_json::from_str::<Check>(r#"{"sql":"a","expected":"1"}"#).is_err());
+        assert!(serde_json::from_str::<UserCheck>(r#"{"sql":"a","expected":"1"}"#).is_err());
     }
 
     #[test]

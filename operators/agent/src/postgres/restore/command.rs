@@ -1,15 +1,15 @@
-//! `agent pg-restore`: a logical snapshot into the server that is going to serve it.
+//! `agent pg-restore`: loads a logical snapshot into the server that will serve it.
 
 use std::path::Path;
 use std::time::Instant;
 
 use agent_protocol::{PgRestore, PgRestoreResult, count};
 
-use crate::failure::{Failure, Reason, cut};
+use crate::failure::{CommandFailure, Reason, cut};
 use crate::postgres::backup::inventory;
-use crate::postgres::backup::manifest::{Database, Kind, Manifest};
+use crate::postgres::backup::manifest::{DatabaseManifest, SnapshotManifest, SnapshotMethod};
 use crate::postgres::backup::snapshot;
-use crate::postgres::client::default_databases::{MAINTENANCE, TEMPLATE, stands};
+use crate::postgres::client::default_databases::{MAINTENANCE, TEMPLATE, is_default};
 use crate::postgres::client::marker_tables::RESTORE;
 use crate::postgres::client::quote;
 use crate::postgres::client::session::Session;
@@ -20,13 +20,13 @@ use crate::postgres::restore::logins;
 use crate::postgres::timed::seconds;
 use crate::progress::WaitLogger;
 
-pub(crate) fn restore(options: &PgRestore) -> Result<PgRestoreResult, Failure> {
+pub(crate) fn restore(options: &PgRestore) -> Result<PgRestoreResult, CommandFailure> {
     let since = Instant::now();
     let (manifest, sha256) = snapshot::read(&options.snapshot, options.sha256.as_deref())?;
-    if manifest.kind != Kind::Logical {
+    if manifest.kind != SnapshotMethod::Logical {
         let message =
             "a physical snapshot cannot be loaded into a running server; pg-prepare creates a data directory from it";
-        return Err(Failure::new(Reason::BadInput, message));
+        return Err(CommandFailure::new(Reason::BadInput, message));
     }
     let databases = chosen(&manifest, options)?;
     refuse_to_rename(&databases, options.name.as_deref())?;
@@ -39,7 +39,7 @@ pub(crate) fn restore(options: &PgRestore) -> Result<PgRestoreResult, Failure> {
         let then = &manifest.engine_version;
         let message =
             format!("the snapshot is of PostgreSQL {then}, and the server is {version}: a dump does not go back");
-        return Err(Failure::new(Reason::NewerSnapshot, message));
+        return Err(CommandFailure::new(Reason::NewerSnapshot, message));
     }
     let load = SnapshotLoad {
         tools: &tools,
@@ -48,51 +48,51 @@ pub(crate) fn restore(options: &PgRestore) -> Result<PgRestoreResult, Failure> {
         manifest: &manifest,
         jobs: options.jobs.0,
         run: Path::new("/tmp"),
-        lasting: true,
+        persistent: true,
     };
     RESTORE.ensure(&mut markers)?;
     end_creation(&mut markers, since + *options.connect_timeout)?;
-    // What a run of before lent, and did not live to take back.
+    // Restore the logins that an earlier run lent before it was killed.
     logins::give_back_recorded(&mut markers)?;
-    // Before anything is changed, as a refusal must leave all as it was.
-    let mut open = Vec::new();
+    // Check before any change, as a refusal must leave all as it was.
+    let mut unfinished = Vec::new();
     for database in databases {
         let name = options.name.as_ref().unwrap_or(&database.name);
         if !is_finished(&load, &mut markers, name, &sha256)? {
-            // It is made under its own name, and there may be another one of that.
+            // It is loaded under its own name first, which another database may have.
             if *name != database.name && is_finished(&load, &mut markers, &database.name, &sha256)? {
                 return Err(occupied(&database.name, "was restored before under its own name"));
             }
-            open.push(database);
+            unfinished.push(database);
         }
     }
-    if !open.is_empty() {
+    if !unfinished.is_empty() {
         load.globals()?;
     }
-    // The others are made by way of it, and it may allow no connections once it is as it was.
-    open.sort_by_key(|database| database.name == TEMPLATE);
+    // Last, since the others are created in a session with it, and it may accept no connections once it is restored.
+    unfinished.sort_by_key(|database| database.name == TEMPLATE);
     let before = load.privileges()?;
     let mut warnings = Vec::new();
-    for database in &open {
-        warnings.extend(put(&load, &mut markers, database, &sha256)?);
-        load.refuse_gained_rights(&before)?;
+    for database in &unfinished {
+        warnings.extend(load_database(&load, &mut markers, database, &sha256)?);
+        load.refuse_gained_privileges(&before)?;
         finish(&load, &mut markers, database, options.name.as_ref().unwrap_or(&database.name), &sha256)?;
     }
-    let rows = open.iter().flat_map(|database| &database.tables).map(|table| table.rows).sum::<u64>();
+    let rows = unfinished.iter().flat_map(|database| &database.tables).map(|table| table.rows).sum::<u64>();
     Ok(PgRestoreResult {
-        databases: count(open.len()),
-        tables: count(open.iter().map(|database| database.tables.len()).sum::<usize>()),
+        databases: count(unfinished.len()),
+        tables: count(unfinished.iter().map(|database| database.tables.len()).sum::<usize>()),
         rows: count(rows),
         engine_version: version,
-        reused: open.is_empty(),
+        reused: unfinished.is_empty(),
         from: manifest.engine_version.clone(),
         warnings: warnings.iter().take(5).map(|warning| cut(warning, 200).to_owned()).collect(),
         seconds: seconds(since),
     })
 }
 
-/// Ends what the server still creates for an earlier run that was killed: its database would appear after it was looked for.
-fn end_creation(markers: &mut Session<'_>, deadline: Instant) -> Result<(), Failure> {
+/// Ends a CREATE DATABASE of an earlier run that was killed: its database would appear after the check for it.
+fn end_creation(markers: &mut Session<'_>, deadline: Instant) -> Result<(), CommandFailure> {
     let sql = "SELECT pg_catalog.pg_terminate_backend(pid) FROM pg_catalog.pg_stat_activity WHERE pid <> pg_catalog.pg_backend_pid() \
                AND application_name = 'multi-operator' AND state = 'active' AND query LIKE 'CREATE DATABASE%'";
     let mut progress = WaitLogger::new("an earlier run's CREATE DATABASE has ended".to_owned());
@@ -103,25 +103,29 @@ fn end_creation(markers: &mut Session<'_>, deadline: Instant) -> Result<(), Fail
     Ok(())
 }
 
-/// Those asked for, or all; what is to get another name is one of users'.
-fn chosen<'a>(manifest: &'a Manifest, options: &PgRestore) -> Result<Vec<&'a Database>, Failure> {
-    let asked = &options.databases;
+/// The requested databases, or all that are not empty.
+fn chosen<'a>(
+    manifest: &'a SnapshotManifest,
+    options: &PgRestore,
+) -> Result<Vec<&'a DatabaseManifest>, CommandFailure> {
+    let requested = &options.databases;
     let has = |name: &String| manifest.databases.iter().any(|database| database.name == *name);
-    if let Some(missing) = asked.iter().find(|name| !has(name)) {
+    if let Some(missing) = requested.iter().find(|name| !has(name)) {
         let message = format!("the snapshot contains no database {}", quote::identifier(missing));
-        return Err(Failure::new(Reason::DatabaseMissing, message));
+        return Err(CommandFailure::new(Reason::DatabaseMissing, message));
     }
-    let pristine = |database: &Database| database.content.as_ref().is_some_and(|content| content.pristine);
-    let nothing = |database: &Database| stands(&database.name) && pristine(database) && options.name.is_none();
-    let wanted = |database: &&Database| match asked.as_slice() {
+    let pristine = |database: &DatabaseManifest| database.content.as_ref().is_some_and(|content| content.pristine);
+    let nothing =
+        |database: &DatabaseManifest| is_default(&database.name) && pristine(database) && options.name.is_none();
+    let wanted = |database: &&DatabaseManifest| match requested.as_slice() {
         [] => !nothing(database),
-        asked => asked.contains(&database.name),
+        requested => requested.contains(&database.name),
     };
     Ok(manifest.databases.iter().filter(wanted).collect())
 }
 
-/// There must be one, and not the one that every server has.
-fn refuse_to_rename(databases: &[&Database], name: Option<&str>) -> Result<(), Failure> {
+/// A new name needs exactly one database, and neither name may be `postgres`.
+fn refuse_to_rename(databases: &[&DatabaseManifest], name: Option<&str>) -> Result<(), CommandFailure> {
     let Some(name) = name else { return Ok(()) };
     let wrong = match databases {
         [database] if database.name == name => return Ok(()),
@@ -131,21 +135,22 @@ fn refuse_to_rename(databases: &[&Database], name: Option<&str>) -> Result<(), F
             format!("--as renames one database, and the snapshot has {}; select one with --database", several.len())
         }
     };
-    Err(Failure::new(Reason::BadInput, wrong))
+    Err(CommandFailure::new(Reason::BadInput, wrong))
 }
 
-/// What was restored gets its name in one step with its marker: what bears a name is complete, or marked as not.
+/// Gives the restored database its name in one step with its marker: so a database of that name is complete, or marked as
+/// unfinished.
 fn finish(
     load: &SnapshotLoad<'_>,
     markers: &mut Session<'_>,
-    database: &Database,
+    database: &DatabaseManifest,
     to: &str,
     sha256: &str,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let from = database.name.as_str();
     let mut renamed = String::new();
     if from != to {
-        // One that is empty, as was seen before.
+        // An existing one is empty, as checked before.
         if load.exists(markers, to)? {
             markers.query(&format!("DROP DATABASE {} WITH (FORCE)", quote::identifier(to)))?;
         }
@@ -156,10 +161,10 @@ fn finish(
             quote::literal(from)
         );
     }
-    // It was open to all while it was loaded.
+    // During the load it accepted all connections.
     let sealed = database.content.as_ref().map_or_else(String::new, |content| {
-        let (name, limit, open) = (quote::identifier(to), content.connection_limit, content.allow_connections);
-        format!("ALTER DATABASE {name} CONNECTION LIMIT {limit}; ALTER DATABASE {name} ALLOW_CONNECTIONS {open};")
+        let (name, limit, allowed) = (quote::identifier(to), content.connection_limit, content.allow_connections);
+        format!("ALTER DATABASE {name} CONNECTION LIMIT {limit}; ALTER DATABASE {name} ALLOW_CONNECTIONS {allowed};")
     });
     let (to, sha256) = (quote::literal(to), quote::literal(sha256));
     markers.query("BEGIN")?;
@@ -171,7 +176,12 @@ fn finish(
 }
 
 /// Whether the database has been restored before; fails if a user's database has the name.
-fn is_finished(load: &SnapshotLoad<'_>, markers: &mut Session<'_>, name: &str, sha256: &str) -> Result<bool, Failure> {
+fn is_finished(
+    load: &SnapshotLoad<'_>,
+    markers: &mut Session<'_>,
+    name: &str,
+    sha256: &str,
+) -> Result<bool, CommandFailure> {
     let sql = format!(
         "SELECT pg_catalog.json_build_array(snapshot, finished) FROM multi_operator.restore WHERE database = {}",
         quote::literal(name)
@@ -190,23 +200,24 @@ fn is_finished(load: &SnapshotLoad<'_>, markers: &mut Session<'_>, name: &str, s
     }
 }
 
-/// The marker is written before the first change, and finished after the last: killed at any point, the next run starts again.
-fn put(
+/// Loads a database. Its marker is written before the first change, and finished after the last: if this run is killed, the next
+/// one starts again.
+fn load_database(
     load: &SnapshotLoad<'_>,
     markers: &mut Session<'_>,
-    database: &Database,
+    database: &DatabaseManifest,
     sha256: &str,
-) -> Result<Vec<String>, Failure> {
+) -> Result<Vec<String>, CommandFailure> {
     let (name, text) = (quote::identifier(&database.name), quote::literal(&database.name));
     markers.query(&format!(
         "INSERT INTO multi_operator.restore (database, snapshot, finished) VALUES ({text}, {}, false) \
          ON CONFLICT (database) DO UPDATE SET snapshot = excluded.snapshot, finished = false",
         quote::literal(sha256)
     ))?;
-    if stands(&database.name) {
+    if is_default(&database.name) {
         refuse_remainder(load, &database.name)?;
     } else if load.exists(markers, &database.name)? {
-        // One that is a template cannot be dropped.
+        // A template cannot be dropped.
         markers.query(&format!("ALTER DATABASE {name} IS_TEMPLATE false"))?;
         markers.query(&format!("DROP DATABASE {name} WITH (FORCE)"))?;
     }
@@ -216,17 +227,17 @@ fn put(
     Ok(warnings)
 }
 
-fn occupied(name: &str, why: &str) -> Failure {
+fn occupied(name: &str, why: &str) -> CommandFailure {
     let message = format!("database {} {why}; not replacing it", quote::identifier(name));
-    Failure::new(Reason::TargetNotEmpty, message)
+    CommandFailure::new(Reason::TargetNotEmpty, message)
 }
 
-/// The marker tables are in one, and new databases are made of the other: neither is dropped. A first try that was killed leaves
-/// things there.
-fn refuse_remainder(load: &SnapshotLoad<'_>, name: &str) -> Result<(), Failure> {
+/// Refuses a default database with leftovers of an earlier run that was killed. Neither is dropped: one has the marker tables,
+/// and new databases are created from the other.
+fn refuse_remainder(load: &SnapshotLoad<'_>, name: &str) -> Result<(), CommandFailure> {
     if load.is_empty(name)? {
         return Ok(());
     }
     let message = format!("database {name} contains leftovers of an unfinished restore; start with a new server");
-    Err(Failure::new(Reason::TargetNotEmpty, message))
+    Err(CommandFailure::new(Reason::TargetNotEmpty, message))
 }

@@ -1,4 +1,4 @@
-//! What roles are lent for the runs of a load.
+//! Which privileges the agent lends to roles for the steps of a load.
 
 use super::*;
 
@@ -6,7 +6,7 @@ use super::*;
 fn only_what_a_definition_itself_needs_is_lent() {
     let table = entry(1, "TABLE", "b", &[]);
     let key = entry(2, "CONSTRAINT", "b", &[1]);
-    let function = Entry { schema: "f".into(), ..entry(3, "FUNCTION", "b", &[]) };
+    let function = TocEntry { schema: "f".into(), ..entry(3, "FUNCTION", "b", &[]) };
     let loading =
         planned(&[table, key, function, entry(4, "FK CONSTRAINT", "a", &[2]), entry(5, "TRIGGER", "a", &[3])]);
     let lent: Vec<String> = loading
@@ -31,7 +31,7 @@ fn only_what_a_definition_itself_needs_is_lent() {
 /// `GRANT` takes the names of arguments, and `has_function_privilege` does not.
 #[test]
 fn a_function_is_lent_by_the_types_of_its_arguments() {
-    let function = Entry {
+    let function = TocEntry {
         tag: "a \"b(\"public\".\"d\", integer[])".into(),
         drop: "DROP FUNCTION \"s\".\"a \"\"b\"(\"a\" \"public\".\"d\", \"x y\" integer[]);".into(),
         ..entry(1, "FUNCTION", "b", &[])
@@ -44,14 +44,19 @@ fn a_function_is_lent_by_the_types_of_its_arguments() {
 }
 
 #[test]
-fn a_language_is_lent_to_whom_it_is_closed() {
+fn the_language_of_a_function_is_lent() {
     let of = |language: &str| format!("CREATE FUNCTION \"f\"()\n    LANGUAGE \"{language}\" STABLE\n    AS 'x';");
     let lent = |language: &str, needs: &[u32]| {
         let own = entry(1, "PROCEDURAL LANGUAGE", "boss", &[]);
-        let own = Entry { schema: String::new(), drop: "DROP PROCEDURAL LANGUAGE \"own\";".into(), ..own };
-        let function = Entry { definition: of(language), ..entry(2, "FUNCTION", "app", needs) };
+        let own = TocEntry { schema: String::new(), drop: "DROP PROCEDURAL LANGUAGE \"own\";".into(), ..own };
+        let function = TocEntry { definition: of(language), ..entry(2, "FUNCTION", "app", needs) };
         let runs = planned(&[own, function]).definitions;
-        runs[1].privileges.iter().map(Privilege::of).filter(|right| right.contains("LANGUAGE")).collect::<Vec<_>>()
+        runs[1]
+            .privileges
+            .iter()
+            .map(Privilege::of)
+            .filter(|privilege| privilege.contains("LANGUAGE"))
+            .collect::<Vec<_>>()
     };
     assert_eq!(lent("plpgsql", &[]), ["USAGE ON LANGUAGE \"plpgsql\""]);
     assert_eq!(lent("sql", &[]), ["USAGE ON LANGUAGE \"sql\""]);

@@ -1,8 +1,8 @@
-//! Pure: who executes what of a dump, and in which order.
+//! Pure: which role executes which entries of a dump, and in which order.
 //!
-//! Code that a user wrote runs wherever PostgreSQL evaluates something: in a CHECK for each row, and in a constant of a
-//! definition that is merely parsed. So each entry is executed by its owner, and by the superuser only if it is of a kind
-//! that evaluates nothing ([decision 033](../../../../../docs/decisions/033-loaded-by-owners.md)).
+//! Users' code runs wherever PostgreSQL evaluates something: in a CHECK for each row, and for a constant in a definition that is
+//! only parsed. So the owner of each entry executes it; the superuser does so only for kinds that evaluate nothing ([decision
+//! 033](../../../../../docs/decisions/033-loaded-by-owners.md)).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,14 +11,14 @@ use crate::postgres::restore::evaluated::{
 };
 use crate::postgres::restore::load_role::LoadRole;
 use crate::postgres::restore::privileges::{Privilege, privileges};
-use crate::postgres::restore::toc::{Entry, Section};
+use crate::postgres::restore::toc::{TocEntry, TocSection};
 
 /// Entries that one session executes in the order of the archive.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Run {
+pub(crate) struct LoadStep {
     pub(crate) who: LoadRole,
     pub(crate) ids: Vec<u32>,
-    /// What the role needs for it, and may lack.
+    /// The privileges that the role needs for it, and may lack.
     pub(crate) privileges: BTreeSet<Privilege>,
 }
 
@@ -27,17 +27,17 @@ pub(crate) struct Run {
 pub(crate) struct LoadPlan {
     /// The database itself, its settings and grants.
     pub(crate) database: Vec<u32>,
-    pub(crate) definitions: Vec<Run>,
-    pub(crate) rows: Vec<Run>,
-    /// Large objects and values of sequences: the superuser's.
+    pub(crate) definitions: Vec<LoadStep>,
+    pub(crate) rows: Vec<LoadStep>,
+    /// Large objects and values of sequences, executed by the superuser.
     pub(crate) values: Vec<u32>,
     /// Indexes, constraints, triggers.
-    pub(crate) post_data: Vec<Run>,
-    /// Comments and grants: the superuser's.
+    pub(crate) post_data: Vec<LoadStep>,
+    /// Comments and grants, executed by the superuser.
     pub(crate) grants: Vec<u32>,
-    /// Materialized views, which are filled by queries of their owners.
-    pub(crate) views: Vec<Run>,
-    /// Event triggers and their comments: the superuser's, after everything that would fire them.
+    /// Materialized views, which queries of their owners fill.
+    pub(crate) views: Vec<LoadStep>,
+    /// Event triggers and their comments, executed by the superuser after everything that would fire them.
     pub(crate) last: Vec<u32>,
 }
 
@@ -49,7 +49,7 @@ impl LoadPlan {
     }
 }
 
-/// What the superuser executes, whomever it belongs to: nothing of a user's is evaluated, and most only it may do.
+/// Kinds that the superuser executes for any owner: they evaluate no code of users, and most need a superuser.
 const INERT: [&str; 24] = [
     "ACCESS METHOD",
     "BLOB",
@@ -77,7 +77,7 @@ const INERT: [&str; 24] = [
     "EVENT TRIGGER",
 ];
 
-/// What of a superuser's is executed by a stand-in: it may hold or call what others wrote.
+/// Kinds that a stand-in executes for a superuser: they may contain or call other users' code.
 const RELATIONS: [&str; 20] = [
     "CHECK CONSTRAINT",
     "CONSTRAINT",
@@ -101,73 +101,71 @@ const RELATIONS: [&str; 20] = [
     "VIEW",
 ];
 
-/// Grants on these are there before what may use them, since without grants every role may. Only the owner may use a table
-/// until it is granted.
+/// Grants on these precede their use by others, since every role may use them by default. A table is different: by default only
+/// its owner may use it.
 const OPEN_AT_FIRST: [&str; 9] =
     ["AGGREGATE ", "DOMAIN ", "FOREIGN ", "FUNCTION ", "LANGUAGE ", "PROCEDURE ", "SCHEMA ", "SERVER ", "TYPE "];
 
-/// Sets of pg_dump's own, which pg_restore reads whatever its options are.
+/// Settings of pg_dump's own, which pg_restore always reads.
 const SETTINGS: [&str; 3] = ["ENCODING", "STDSTRINGS", "SEARCHPATH"];
 
-/// An error is a message: an entry that no role can execute.
-pub(crate) fn plan(entries: &[Entry], superusers: &BTreeSet<String>) -> Result<LoadPlan, String> {
-    let known: BTreeMap<u32, &Entry> = entries.iter().map(|entry| (entry.id, entry)).collect();
+/// Plans a load. The error is a message: about an entry that no role can execute.
+pub(crate) fn plan(entries: &[TocEntry], superusers: &BTreeSet<String>) -> Result<LoadPlan, String> {
+    let known: BTreeMap<u32, &TocEntry> = entries.iter().map(|entry| (entry.id, entry)).collect();
     if let Some(entry) = entries.iter().find(|entry| is_called_by_superusers(entry, &known, superusers)) {
         return Err(format!(
             "{} {} of the dump uses a function that is not a C function of a superuser",
             entry.kind, entry.tag
         ));
     }
-    let chosen: Vec<(&Entry, LoadRole)> =
+    let chosen: Vec<(&TocEntry, LoadRole)> =
         entries.iter().map(|entry| Ok((entry, who(entry, &known, superusers)?))).collect::<Result<_, String>>()?;
     let owners: BTreeSet<&str> = chosen
         .iter()
         .filter_map(|(_, who)| if let LoadRole::Owner(name) = who { Some(name.as_str()) } else { None })
         .collect();
-    let mut loading = LoadPlan::default();
+    let mut plan = LoadPlan::default();
     let mut groups = Groups::default();
     for (entry, who) in &chosen {
         let kind = entry.kind.as_str();
-        let add = |runs: &mut Vec<Run>| append(runs, entry, who, &known);
+        let add = |runs: &mut Vec<LoadStep>| append(runs, entry, who, &known);
         match kind {
             _ if SETTINGS.contains(&kind) => {}
-            "DATABASE" | "DATABASE PROPERTIES" => loading.database.push(entry.id),
-            "ACL" | "COMMENT" | "SECURITY LABEL" if entry.tag.starts_with("DATABASE ") => {
-                loading.database.push(entry.id)
-            }
-            "ACL" if is_early(entry, &owners) => append(&mut loading.definitions, entry, &LoadRole::Superuser, &known),
-            "COMMENT" | "SECURITY LABEL" if entry.tag.starts_with("EVENT TRIGGER ") => loading.last.push(entry.id),
-            "ACL" | "COMMENT" | "SECURITY LABEL" | "DEFAULT ACL" => loading.grants.push(entry.id),
-            "EVENT TRIGGER" => loading.last.push(entry.id),
-            "MATERIALIZED VIEW DATA" => add(&mut loading.views),
-            "TABLE DATA" => add(&mut loading.rows),
-            _ if entry.section == Section::Data => loading.values.push(entry.id),
-            _ if entry.section == Section::Later && *who == LoadRole::Superuser => loading.grants.push(entry.id),
-            _ if entry.section == Section::Later => groups.add(entry, who, &known),
-            _ => add(&mut loading.definitions),
+            "DATABASE" | "DATABASE PROPERTIES" => plan.database.push(entry.id),
+            "ACL" | "COMMENT" | "SECURITY LABEL" if entry.tag.starts_with("DATABASE ") => plan.database.push(entry.id),
+            "ACL" if is_early(entry, &owners) => append(&mut plan.definitions, entry, &LoadRole::Superuser, &known),
+            "COMMENT" | "SECURITY LABEL" if entry.tag.starts_with("EVENT TRIGGER ") => plan.last.push(entry.id),
+            "ACL" | "COMMENT" | "SECURITY LABEL" | "DEFAULT ACL" => plan.grants.push(entry.id),
+            "EVENT TRIGGER" => plan.last.push(entry.id),
+            "MATERIALIZED VIEW DATA" => add(&mut plan.views),
+            "TABLE DATA" => add(&mut plan.rows),
+            _ if entry.section == TocSection::Data => plan.values.push(entry.id),
+            _ if entry.section == TocSection::Later && *who == LoadRole::Superuser => plan.grants.push(entry.id),
+            _ if entry.section == TocSection::Later => groups.add(entry, who, &known),
+            _ => add(&mut plan.definitions),
         }
     }
-    loading.rows = merged(loading.rows);
-    loading.post_data = groups.runs;
-    Ok(loading)
+    plan.rows = merged(plan.rows);
+    plan.post_data = groups.runs;
+    Ok(plan)
 }
 
-fn who(entry: &Entry, known: &BTreeMap<u32, &Entry>, superusers: &BTreeSet<String>) -> Result<LoadRole, String> {
+fn who(entry: &TocEntry, known: &BTreeMap<u32, &TocEntry>, superusers: &BTreeSet<String>) -> Result<LoadRole, String> {
     let kind = entry.kind.as_str();
-    let beside = ["ACL", "COMMENT", "SECURITY LABEL", "DEFAULT ACL", "DATABASE", "DATABASE PROPERTIES"];
-    if INERT.contains(&kind) || SETTINGS.contains(&kind) || beside.contains(&kind) {
+    let accompanying = ["ACL", "COMMENT", "SECURITY LABEL", "DEFAULT ACL", "DATABASE", "DATABASE PROPERTIES"];
+    if INERT.contains(&kind) || SETTINGS.contains(&kind) || accompanying.contains(&kind) {
         return Ok(LoadRole::Superuser);
     }
-    // What attaches one thing to another has no owner in some versions: it is that of what is attached.
+    // In some versions, an entry that attaches an object to another has no owner: it is that of the attached object.
     let of_needs = || entry.needs.iter().filter_map(|id| known.get(id)).map(|need| need.owner.as_str());
     let owner = Some(entry.owner.as_str()).into_iter().chain(of_needs()).find(|owner| !owner.is_empty());
     let Some(owner) = owner else {
         return Err(format!("{kind} {} of the dump has no owner, so no role can load it", entry.tag));
     };
-    // A role of PostgreSQL's own never logs in.
+    // A role of PostgreSQL itself never logs in.
     let system = owner.starts_with("pg_");
-    // Some options of foreign tables are for superusers alone, such as the file that is read. What is an owner's is handed to it at
-    // once, and its owner adds to it.
+    // Only superusers may set some options of foreign tables, such as the file to read. The superuser gives an owner's table to
+    // its owner at once, who then adds to it.
     let is_added_by_a_stand_in = system || (superusers.contains(owner) && is_added_to(entry, known));
     let names_a_file = superusers.contains(owner) || is_of_files(entry, known);
     if is_plain_foreign_table(entry, known) && names_a_file && !is_added_by_a_stand_in {
@@ -180,40 +178,41 @@ fn who(entry: &Entry, known: &BTreeMap<u32, &Entry>, superusers: &BTreeSet<Strin
     Ok(if superusers.contains(owner) { LoadRole::Superuser } else { LoadRole::Owner(owner.to_owned()) })
 }
 
-/// What needs a foreign table as its owner made it: a stand-in makes those to which it adds something later.
-fn is_added_to(entry: &Entry, known: &BTreeMap<u32, &Entry>) -> bool {
-    let reads = |other: &Entry| ["MATERIALIZED VIEW", "VIEW"].contains(&other.kind.as_str());
-    let adds =
-        |other: &&Entry| RELATIONS.contains(&other.kind.as_str()) && !reads(other) && other.needs.contains(&entry.id);
+/// Whether a later entry adds to a foreign table: then the stand-in that adds to it must also have created it.
+fn is_added_to(entry: &TocEntry, known: &BTreeMap<u32, &TocEntry>) -> bool {
+    let reads = |other: &TocEntry| ["MATERIALIZED VIEW", "VIEW"].contains(&other.kind.as_str());
+    let adds = |other: &&TocEntry| {
+        RELATIONS.contains(&other.kind.as_str()) && !reads(other) && other.needs.contains(&entry.id)
+    };
     known.values().any(adds)
 }
 
-/// A function that only its owner's code can reach is the same before its grants and after them.
-fn is_early(entry: &Entry, owners: &BTreeSet<&str>) -> bool {
-    let open = OPEN_AT_FIRST.iter().any(|kind| entry.tag.starts_with(kind));
-    let alone = owners.iter().all(|owner| *owner == entry.owner);
-    open && (!alone || entry.tag.starts_with("SCHEMA "))
+/// Whether grants must precede other entries. If there is only one owner, no other role can use its functions before the grants.
+fn is_early(entry: &TocEntry, owners: &BTreeSet<&str>) -> bool {
+    let is_open = OPEN_AT_FIRST.iter().any(|kind| entry.tag.starts_with(kind));
+    let is_single_owner = owners.iter().all(|owner| *owner == entry.owner);
+    is_open && (!is_single_owner || entry.tag.starts_with("SCHEMA "))
 }
 
-/// Adds to the last run, or begins one.
-fn append(runs: &mut Vec<Run>, entry: &Entry, who: &LoadRole, known: &BTreeMap<u32, &Entry>) {
+/// Adds an entry to the last step, or begins a new one.
+fn append(runs: &mut Vec<LoadStep>, entry: &TocEntry, who: &LoadRole, known: &BTreeMap<u32, &TocEntry>) {
     match runs.last_mut() {
         Some(run) if run.who == *who => {
             run.ids.push(entry.id);
             run.privileges.extend(privileges(entry, who, known));
         }
-        _ => runs.push(Run { who: who.clone(), ids: vec![entry.id], privileges: privileges(entry, who, known) }),
+        _ => runs.push(LoadStep { who: who.clone(), ids: vec![entry.id], privileges: privileges(entry, who, known) }),
     }
 }
 
-/// One run a role: rows need nothing of one another.
-fn merged(runs: Vec<Run>) -> Vec<Run> {
-    let mut of: BTreeMap<LoadRole, Run> = BTreeMap::new();
+/// Merges the steps of each role: rows do not depend on each other.
+fn merged(runs: Vec<LoadStep>) -> Vec<LoadStep> {
+    let mut of: BTreeMap<LoadRole, LoadStep> = BTreeMap::new();
     for run in runs {
         match of.get_mut(&run.who) {
-            Some(there) => {
-                there.ids.extend(run.ids);
-                there.privileges.extend(run.privileges);
+            Some(step) => {
+                step.ids.extend(run.ids);
+                step.privileges.extend(run.privileges);
             }
             None => drop(of.insert(run.who.clone(), run)),
         }
@@ -221,21 +220,21 @@ fn merged(runs: Vec<Run>) -> Vec<Run> {
     of.into_values().collect()
 }
 
-/// Runs of what comes after the rows. An entry joins an earlier run of its role if all that it needs is there by then: few
-/// large runs make indexes side by side.
+/// The steps after the rows. An entry joins an earlier step of its role if all that it needs exists by then: few large steps
+/// create indexes concurrently.
 #[derive(Default)]
 struct Groups {
-    runs: Vec<Run>,
+    runs: Vec<LoadStep>,
     at: BTreeMap<u32, usize>,
 }
 
 impl Groups {
-    fn add(&mut self, entry: &Entry, who: &LoadRole, known: &BTreeMap<u32, &Entry>) {
+    fn add(&mut self, entry: &TocEntry, who: &LoadRole, known: &BTreeMap<u32, &TocEntry>) {
         let least = entry.needs.iter().filter_map(|id| self.at.get(id)).max().copied().unwrap_or(0);
         let found = (least..self.runs.len()).find(|at| self.runs[*at].who == *who);
         let at = found.unwrap_or(self.runs.len());
         if found.is_none() {
-            self.runs.push(Run { who: who.clone(), ids: Vec::new(), privileges: BTreeSet::new() });
+            self.runs.push(LoadStep { who: who.clone(), ids: Vec::new(), privileges: BTreeSet::new() });
         }
         self.runs[at].ids.push(entry.id);
         self.runs[at].privileges.extend(privileges(entry, who, known));

@@ -4,14 +4,14 @@ use crate::postgres::restore::evaluated::EVALUATES_NOTHING;
 #[path = "lending_tests.rs"]
 mod lending;
 
-fn entry(id: u32, kind: &str, owner: &str, needs: &[u32]) -> Entry {
+fn entry(id: u32, kind: &str, owner: &str, needs: &[u32]) -> TocEntry {
     let section = match kind {
-        "INDEX" | "CONSTRAINT" | "FK CONSTRAINT" | "TRIGGER" => Section::Later,
-        "TABLE DATA" | "SEQUENCE SET" | "BLOBS" => Section::Data,
-        "ACL" | "COMMENT" => Section::Beside,
-        _ => Section::Definitions,
+        "INDEX" | "CONSTRAINT" | "FK CONSTRAINT" | "TRIGGER" => TocSection::Later,
+        "TABLE DATA" | "SEQUENCE SET" | "BLOBS" => TocSection::Data,
+        "ACL" | "COMMENT" => TocSection::Accompanying,
+        _ => TocSection::Definitions,
     };
-    Entry {
+    TocEntry {
         id,
         kind: kind.into(),
         tag: format!("n{id}"),
@@ -20,11 +20,11 @@ fn entry(id: u32, kind: &str, owner: &str, needs: &[u32]) -> Entry {
         drop: format!("DROP {kind} \"s\".\"n{id}\";"),
         section,
         needs: needs.to_vec(),
-        ..Entry::default()
+        ..TocEntry::default()
     }
 }
 
-fn planned(entries: &[Entry]) -> LoadPlan {
+fn planned(entries: &[TocEntry]) -> LoadPlan {
     plan(entries, &BTreeSet::from(["boss".to_owned()])).unwrap()
 }
 
@@ -32,13 +32,13 @@ fn owner(name: &str) -> LoadRole {
     LoadRole::Owner(name.into())
 }
 
-fn short(runs: &[Run]) -> Vec<(LoadRole, Vec<u32>)> {
+fn short(runs: &[LoadStep]) -> Vec<(LoadRole, Vec<u32>)> {
     runs.iter().map(|run| (run.who.clone(), run.ids.clone())).collect()
 }
 
-/// Whatever may hold an expression of a user's, in the words of pg_dump, and what does not exist yet.
+/// All kinds of pg_dump that may contain an expression of a user, and one that does not exist yet.
 #[test]
-fn what_a_user_wrote_is_never_the_superusers_to_execute() {
+fn the_superuser_never_executes_code_of_users() {
     let kinds = [
         "TABLE",
         "TABLE DATA",
@@ -79,7 +79,7 @@ fn what_a_user_wrote_is_never_the_superusers_to_execute() {
 }
 
 #[test]
-fn relations_of_a_superuser_are_a_stand_ins() {
+fn a_stand_in_creates_relations_of_a_superuser() {
     for kind in RELATIONS {
         let loading = planned(&[entry(1, kind, "boss", &[])]);
         assert_eq!(loading.roles(), BTreeSet::from([&LoadRole::StandIn("boss".into())]), "{kind}");
@@ -90,12 +90,12 @@ fn relations_of_a_superuser_are_a_stand_ins() {
 
 #[test]
 fn a_name_does_not_choose_the_role() {
-    let spoof = Entry { tag: "x public boss\n3; 0 0 TABLE x public boss".into(), ..entry(1, "TABLE", "app", &[]) };
+    let spoof = TocEntry { tag: "x public boss\n3; 0 0 TABLE x public boss".into(), ..entry(1, "TABLE", "app", &[]) };
     assert_eq!(short(&planned(&[spoof]).definitions), [(owner("app"), vec![1])]);
 }
 
 #[test]
-fn the_order_of_definitions_is_kept() {
+fn definitions_stay_in_order() {
     let of = |id, kind: &str, owner: &str| entry(id, kind, owner, &[]);
     let loading = planned(&[
         of(1, "SCHEMA", "app"),
@@ -116,7 +116,7 @@ fn the_order_of_definitions_is_kept() {
 }
 
 #[test]
-fn rows_are_one_run_a_role_and_what_follows_as_few_as_can_be() {
+fn rows_take_one_step_for_each_role_and_what_follows_as_few_as_possible() {
     let loading = planned(&[
         entry(1, "TABLE DATA", "a", &[]),
         entry(2, "TABLE DATA", "b", &[]),
@@ -134,8 +134,8 @@ fn rows_are_one_run_a_role_and_what_follows_as_few_as_can_be() {
 }
 
 #[test]
-fn what_is_open_at_first_is_closed_before_others_can_use_it() {
-    let acl = |id, tag: &str| Entry { tag: tag.into(), ..entry(id, "ACL", "app", &[]) };
+fn grants_that_restrict_precede_use_by_others() {
+    let acl = |id, tag: &str| TocEntry { tag: tag.into(), ..entry(id, "ACL", "app", &[]) };
     let entries = |other: &str| {
         vec![
             entry(1, "FUNCTION", "app", &[]),
@@ -148,33 +148,33 @@ fn what_is_open_at_first_is_closed_before_others_can_use_it() {
     let expected = [(owner("app"), vec![1]), (LoadRole::Superuser, vec![2]), (owner("other"), vec![3])];
     assert_eq!(short(&several.definitions), expected);
     assert_eq!(several.grants, [4]);
-    // With one owner there is nobody else to keep out.
+    // With one owner, there is no other role to restrict.
     assert_eq!(planned(&entries("app")).grants, [2, 4]);
 }
 
 #[test]
-fn the_database_and_what_would_fire_are_apart() {
-    let about = Entry { tag: "DATABASE app".into(), ..entry(2, "COMMENT", "app", &[]) };
+fn the_database_is_first_and_event_triggers_are_last() {
+    let about = TocEntry { tag: "DATABASE app".into(), ..entry(2, "COMMENT", "app", &[]) };
     let trigger = entry(3, "EVENT TRIGGER", "boss", &[]);
-    let about_it = Entry { tag: "EVENT TRIGGER n3".into(), ..entry(5, "COMMENT", "boss", &[3]) };
+    let about_it = TocEntry { tag: "EVENT TRIGGER n3".into(), ..entry(5, "COMMENT", "boss", &[3]) };
     let loading = planned(&[entry(1, "DATABASE", "app", &[]), about, trigger, entry(4, "ENCODING", "", &[]), about_it]);
     assert_eq!((loading.database, loading.last, loading.grants), (vec![1, 2], vec![3, 5], vec![]));
 }
 
 #[test]
-fn what_attaches_is_the_attacheds_and_nothing_is_nobodys() {
+fn an_attachment_has_the_owner_of_the_attached_object_and_others_need_one() {
     let loading = planned(&[entry(1, "INDEX", "app", &[]), entry(2, "INDEX ATTACH", "", &[1])]);
     assert_eq!(loading.roles(), BTreeSet::from([&owner("app")]));
     assert!(plan(&[entry(1, "NEW KIND", "", &[])], &BTreeSet::new()).unwrap_err().contains("NEW KIND"));
 }
 
-/// What only superusers may set of a foreign table is set by one, if nothing is there that evaluates what others wrote.
+/// A superuser sets the options of a foreign table that only superusers may set, unless the table evaluates other users' code.
 #[test]
-fn a_superusers_foreign_table_is_its_own_unless_it_holds_what_others_wrote() {
-    let server = Entry { schema: String::new(), ..entry(1, "SERVER", "boss", &[]) };
+fn the_superuser_creates_its_foreign_table_unless_that_contains_code_of_users() {
+    let server = TocEntry { schema: String::new(), ..entry(1, "SERVER", "boss", &[]) };
     let function = entry(2, "FUNCTION", "app", &[]);
     let table = |needs: &[u32]| entry(3, "FOREIGN TABLE", "boss", needs);
-    let who = |entries: &[Entry]| {
+    let who = |entries: &[TocEntry]| {
         planned(entries).definitions.into_iter().find(|run| run.ids.contains(&3)).map(|run| run.who)
     };
     let stand_in = Some(LoadRole::StandIn("boss".into()));
@@ -188,9 +188,9 @@ fn a_superusers_foreign_table_is_its_own_unless_it_holds_what_others_wrote() {
     for kind in ["DEFAULT", "TRIGGER", "TABLE ATTACH"] {
         assert_eq!(who(&[server.clone(), table(&[1]), entry(4, kind, "boss", &[3])]), stand_in, "{kind}");
     }
-    // The superuser makes only those of files that are owners'.
-    let owners = |needs: &[u32]| Entry { owner: "app".into(), ..table(needs) };
-    let of = |wrapper: &str| Entry {
+    // Of other owners' foreign tables, the superuser creates only those of files.
+    let owners = |needs: &[u32]| TocEntry { owner: "app".into(), ..table(needs) };
+    let of = |wrapper: &str| TocEntry {
         definition: format!("CREATE SERVER \"file_fdw\" FOREIGN DATA WRAPPER \"{wrapper}\";"),
         ..server.clone()
     };
@@ -200,9 +200,9 @@ fn a_superusers_foreign_table_is_its_own_unless_it_holds_what_others_wrote() {
     assert_eq!(who(&[of("file_fdw"), entry(2, "DOMAIN", "app", &[]), owners(&[1, 2])]), Some(owner("app")));
 }
 
-/// Parsers and templates have no owner in a dump, and none may be made but by a superuser.
+/// Parsers and templates have no owner in a dump, and only a superuser may create them.
 #[test]
-fn what_has_no_owner_and_calls_nothing_is_the_superusers() {
+fn the_superuser_creates_what_has_no_owner_and_calls_nothing() {
     for kind in ["TEXT SEARCH PARSER", "TEXT SEARCH TEMPLATE"] {
         let loading = planned(&[entry(1, "SCHEMA", "app", &[]), entry(2, kind, "", &[1])]);
         assert_eq!(short(&loading.definitions), [(LoadRole::Superuser, vec![1, 2])], "{kind}");
@@ -210,9 +210,9 @@ fn what_has_no_owner_and_calls_nothing_is_the_superusers() {
 }
 
 #[test]
-fn what_the_superuser_would_call_is_refused() {
+fn functions_of_users_that_the_superuser_would_call_are_refused() {
     let superusers = BTreeSet::from(["boss".to_owned()]);
-    let function = |owner: &str, language: &str| Entry {
+    let function = |owner: &str, language: &str| TocEntry {
         definition: format!(
             "CREATE FUNCTION \"f\"(\"text\"[], \"oid\") RETURNS \"void\"\n    LANGUAGE {language} STRICT\n    AS 'x';"
         ),
@@ -229,13 +229,13 @@ fn what_the_superuser_would_call_is_refused() {
     }
 }
 
-/// While it is made, a constant of a user's domain is checked by what the user wrote, whosever it is.
+/// A constant of a user's domain evaluates the user's code when an object with it is created, whoever owns that object.
 #[test]
-fn what_a_superuser_made_of_a_users_is_a_stand_ins() {
+fn a_stand_in_creates_what_a_superuser_built_on_objects_of_users() {
     let domain = entry(1, "DOMAIN", "app", &[]);
     let between = entry(2, "TYPE", "boss", &[1]);
     let made = |kind: &str, definition: &str, need: u32| {
-        let made = Entry { definition: definition.into(), ..entry(3, kind, "boss", &[need]) };
+        let made = TocEntry { definition: definition.into(), ..entry(3, kind, "boss", &[need]) };
         let loading = planned(&[domain.clone(), between.clone(), entry(4, "DOMAIN", "boss", &[]), made]);
         loading.definitions.into_iter().find(|run| run.ids.contains(&3)).map(|run| run.who)
     };
@@ -253,10 +253,10 @@ fn what_a_superuser_made_of_a_users_is_a_stand_ins() {
         assert_eq!(made("FUNCTION", &function("a d[] DEFAULT '{1}'::d[]"), need), stand_in);
         assert_eq!(made("PROCEDURE", "CREATE PROCEDURE f()\n    LANGUAGE \"sql\"\n    BEGIN ATOMIC", need), stand_in);
         assert_eq!(made("FUNCTION", "CREATE FUNCTION f()\n    LANGUAGE \"sql\"\n    RETURN 1", need), stand_in);
-        assert_eq!(made("FUNCTION", &function("a d[]"), need), Some(LoadRole::Superuser), "nobody reads its text");
+        assert_eq!(made("FUNCTION", &function("a d[]"), need), Some(LoadRole::Superuser), "its text is not parsed");
         let wild =
             "CREATE FUNCTION \"DEFAULT\"(\"a\" \"d\")\n    LANGUAGE \"wild\"\n    AS $_$\n    RETURN DEFAULT $_$;";
-        assert_eq!(made("FUNCTION", wild, need), Some(LoadRole::Superuser), "nobody reads its text");
+        assert_eq!(made("FUNCTION", wild, need), Some(LoadRole::Superuser), "its text is not parsed");
         assert_eq!(made("FUNCTION", "CREATE FUNCTION \"f", need), stand_in, "it cannot be read");
     }
     for kind in ["AGGREGATE", "DOMAIN", "FUNCTION", "PROCEDURE"] {

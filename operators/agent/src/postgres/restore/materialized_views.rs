@@ -1,32 +1,36 @@
-//! Materialized views, which are filled in the end, by queries of their owners. A dump has nothing of what they held.
+//! Fills materialized views at the end of a load, by queries of their owners: a dump lacks their contents.
 
-use crate::failure::{Failure, Reason};
-use crate::postgres::restore::load::Load;
-use crate::postgres::restore::load_plan::Run;
+use crate::failure::{CommandFailure, Reason};
+use crate::postgres::restore::load::DatabaseLoad;
+use crate::postgres::restore::load_plan::LoadStep;
 use crate::postgres::restore::load_role::LoadRole;
 use crate::postgres::restore::logins::Logins;
 
-/// What becomes of a load when a query of an owner's fails, which may read tables of another server.
+/// What to do if the query of a view fails. It may read tables of another server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unfilled {
-    /// The view stays unfilled, with a warning: all rows are there, and it can be filled later.
-    Told,
-    /// It fails, where the server of before still holds what the view held.
+    /// Warn, and leave the view unfilled: no rows are lost, and it can be filled later.
+    Warn,
+    /// Fail: the old server still has the contents of the view.
     Refused,
 }
 
 /// Fills them all. Returns warnings.
-pub(crate) fn fill(load: &Load<'_>, logins: &Logins<'_>, unfilled: Unfilled) -> Result<Vec<String>, Failure> {
+pub(crate) fn fill(
+    load: &DatabaseLoad<'_>,
+    logins: &Logins<'_>,
+    unfilled: Unfilled,
+) -> Result<Vec<String>, CommandFailure> {
     let mut warnings = Vec::new();
     for run in &load.plan.views {
-        // Each is tried, whatever became of those before it.
+        // Try each, also after a failure.
         let Err(failure) = load.run_with(run, logins, &["--jobs=1"]) else { continue };
-        let may_be = unfilled == Unfilled::Told || matches!(run.who, LoadRole::StandIn(_));
+        let may_be = unfilled == Unfilled::Warn || matches!(run.who, LoadRole::StandIn(_));
         let left = if is_a_querys(&failure) { left(load, run)? } else { Vec::new() };
-        // By which a query says that another server cannot be reached is none of this one's.
-        let failed = |failure: Failure| match left.is_empty() {
+        // A view's query may fail because another server cannot be reached: that is no ConnectionFailed of this server.
+        let failed = |failure: CommandFailure| match left.is_empty() {
             true => failure,
-            false => Failure::new(Reason::RestoreFailed, failure.message()),
+            false => CommandFailure::new(Reason::RestoreFailed, failure.message()),
         };
         match left.split_first() {
             Some((first, others)) if may_be => {
@@ -43,15 +47,15 @@ pub(crate) fn fill(load: &Load<'_>, logins: &Logins<'_>, unfilled: Unfilled) -> 
     Ok(warnings)
 }
 
-/// Whether the server has answered each statement, and refused some of them. Pure.
-fn is_a_querys(failure: &Failure) -> bool {
+/// Whether the server has executed or rejected each statement, so that queries of views caused the failure. Pure.
+fn is_a_querys(failure: &CommandFailure) -> bool {
     let mut answers = failure.message().split("could not execute query: ").skip(1).peekable();
     let of_the_server = [Reason::NoSpace, Reason::DataCorrupt].contains(&failure.reason());
     answers.peek().is_some() && answers.all(|answer| answer.starts_with("ERROR:")) && !of_the_server
 }
 
-/// Those of a run that are not filled, as SQL names them.
-fn left(load: &Load<'_>, run: &Run) -> Result<Vec<String>, Failure> {
+/// The views of a step that are not filled, with their names in SQL.
+fn left(load: &DatabaseLoad<'_>, run: &LoadStep) -> Result<Vec<String>, CommandFailure> {
     let sql = "SELECT pg_catalog.json_build_array(n.nspname::text, c.relname::text, pg_catalog.format('%I.%I', n.nspname, c.relname)) \
                FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
                WHERE c.relkind = 'm' AND NOT c.relispopulated ORDER BY n.nspname, c.relname";
@@ -67,8 +71,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_query_says_is_told_from_what_ends_a_session() {
-        let of = |reason, message: &str| is_a_querys(&Failure::new(reason, message));
+    fn errors_of_queries_are_distinguished_from_a_lost_session() {
+        let of = |reason, message: &str| is_a_querys(&CommandFailure::new(reason, message));
         let query = "pg_restore: error: could not execute query: ";
         let refused = format!(
             "{query}ERROR:  could not connect to server \"s\"\nDETAIL:  server closed the connection unexpectedly"

@@ -1,14 +1,14 @@
 //! The part of a load that follows the rows, which pg_dump calls post-data.
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::postgres::client::quote::{identifier, literal};
-use crate::postgres::restore::load::Load;
+use crate::postgres::restore::load::DatabaseLoad;
 use crate::postgres::restore::logins::Logins;
 use crate::postgres::restore::materialized_views::{self, Unfilled};
 
-impl Load<'_> {
-    /// Indexes, constraints and triggers; grants and comments; then what is computed from all that.
-    pub(crate) fn post_data(&self, logins: &Logins<'_>, unfilled: Unfilled) -> Result<Vec<String>, Failure> {
+impl DatabaseLoad<'_> {
+    /// Loads indexes, constraints and triggers; grants and comments; then fills materialized views.
+    pub(crate) fn post_data(&self, logins: &Logins<'_>, unfilled: Unfilled) -> Result<Vec<String>, CommandFailure> {
         self.plan.post_data.iter().try_for_each(|run| self.run(run, logins, self.jobs))?;
         self.grants()?;
         let warnings = materialized_views::fill(self, logins, unfilled)?;
@@ -17,8 +17,8 @@ impl Load<'_> {
         Ok(warnings)
     }
 
-    /// What stand-ins made becomes their superusers': one table after the other, as many at once would take many locks.
-    fn hand_over(&self, logins: &Logins<'_>) -> Result<(), Failure> {
+    /// Gives the objects of stand-ins to their superusers: table by table, as many at once would take many locks.
+    fn hand_over(&self, logins: &Logins<'_>) -> Result<(), CommandFailure> {
         let mut session = self.superuser(self.database)?;
         for (role, owner) in logins.stand_ins() {
             let tables = format!(

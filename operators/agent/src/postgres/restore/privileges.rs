@@ -1,5 +1,5 @@
-//! Pure: which privileges a definition takes that its owner may lack by now, such as to create in a schema: they were there when it
-//! was made, and are lent for the load.
+//! Pure: the privileges that a definition needs and its owner may have lost since it was created, such as CREATE on a schema. The
+//! agent lends them for the load.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,9 +7,9 @@ use crate::postgres::client::quote::identifier;
 use crate::postgres::client::statements;
 use crate::postgres::restore::evaluated::language;
 use crate::postgres::restore::load_role::LoadRole;
-use crate::postgres::restore::toc::Entry;
+use crate::postgres::restore::toc::TocEntry;
 
-/// One right, on what is named as SQL has it.
+/// A privilege on an object, with the object's name in SQL.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Privilege {
     Use(String),
@@ -23,7 +23,7 @@ pub(crate) enum Privilege {
 }
 
 impl Privilege {
-    /// `USAGE ON SCHEMA "a"`, as GRANT and REVOKE have it.
+    /// `USAGE ON SCHEMA "a"`, for GRANT and REVOKE.
     pub(crate) fn of(&self) -> String {
         match self {
             Self::Use(schema) => format!("USAGE ON SCHEMA {schema}"),
@@ -37,8 +37,8 @@ impl Privilege {
         }
     }
 
-    /// The function that returns whether a role has it, and what it is asked.
-    pub(crate) fn question(&self) -> (&'static str, &str, &'static str) {
+    /// The function that returns whether a role has it, and that function's arguments.
+    pub(crate) fn check(&self) -> (&'static str, &str, &'static str) {
         match self {
             Self::Use(schema) => ("has_schema_privilege", schema, "USAGE"),
             Self::Create(schema) => ("has_schema_privilege", schema, "CREATE"),
@@ -52,7 +52,7 @@ impl Privilege {
     }
 }
 
-/// What makes nothing that is in a schema by itself.
+/// Kinds that create no object in a schema.
 const WITHIN: [&str; 13] = [
     "CHECK CONSTRAINT",
     "DEFAULT",
@@ -69,8 +69,8 @@ const WITHIN: [&str; 13] = [
     "ACL",
 ];
 
-/// What an entry takes of a role that is no superuser.
-pub(crate) fn privileges(entry: &Entry, who: &LoadRole, known: &BTreeMap<u32, &Entry>) -> BTreeSet<Privilege> {
+/// The privileges that an entry needs, if the role is not the superuser.
+pub(crate) fn privileges(entry: &TocEntry, who: &LoadRole, known: &BTreeMap<u32, &TocEntry>) -> BTreeSet<Privilege> {
     let mut found = BTreeSet::new();
     if *who == LoadRole::Superuser {
         return found;
@@ -83,17 +83,17 @@ pub(crate) fn privileges(entry: &Entry, who: &LoadRole, known: &BTreeMap<u32, &E
     }
     found.extend(entry.copied_into().map(|schema| Privilege::Use(schema.to_owned())));
     if entry.kind == "TABLE DATA" && matches!(who, LoadRole::StandIn(_)) {
-        // It may be an extension's, which the stand-in has not made.
+        // The table may be an extension's, which the stand-in has not created.
         found.insert(Privilege::Insert(format!("{}.{}", identifier(&entry.schema), identifier(&entry.tag))));
     }
-    // Those that every database has, or that are an extension's, have no entry.
+    // Languages that every database has, or that belong to an extension, have no entry.
     found.extend(language(entry).map(|name| Privilege::Language(name.to_owned())));
     let needs = entry.needs.iter().filter_map(|id| known.get(id));
     for need in needs {
         if !need.schema.is_empty() {
             found.insert(Privilege::Use(identifier(&need.schema)));
         }
-        // What a superuser has, its stand-in has not; what a role of PostgreSQL's has was made by the same stand-in.
+        // A stand-in lacks the privileges of its superuser; objects of PostgreSQL's own roles have the same stand-in as owner.
         let stands_in = matches!(who, LoadRole::StandIn(superuser) if !superuser.starts_with("pg_"));
         if need.owner != entry.owner || stands_in {
             found.extend(of_need(need));
@@ -105,7 +105,7 @@ pub(crate) fn privileges(entry: &Entry, who: &LoadRole, known: &BTreeMap<u32, &E
     found
 }
 
-fn of_need(need: &Entry) -> Option<Privilege> {
+fn of_need(need: &TocEntry) -> Option<Privilege> {
     let name = need.name()?.to_owned();
     match need.kind.as_str() {
         "FUNCTION" | "PROCEDURE" => Some(Privilege::Execute(signature(need, &name)?)),
@@ -115,9 +115,9 @@ fn of_need(need: &Entry) -> Option<Privilege> {
     }
 }
 
-/// A function with the types of its arguments. In the name that is dropped, arguments have names, too, which GRANT takes, and the
-/// question for a right does not.
-fn signature(function: &Entry, name: &str) -> Option<String> {
+/// A function with the types of its arguments. In its DROP statement, arguments also have names, which GRANT accepts, and
+/// has_function_privilege does not.
+fn signature(function: &TocEntry, name: &str) -> Option<String> {
     let schema = statements::name(name)?;
     let own = statements::name(name[schema.len()..].strip_prefix('.')?)?;
     // In the tag the function's own name is not quoted.
@@ -125,8 +125,8 @@ fn signature(function: &Entry, name: &str) -> Option<String> {
     Some(format!("{schema}.{own}{types}"))
 }
 
-/// The table that a foreign key refers to: it needs that table, or the constraint or index on it.
-fn referred(need: &Entry, key: &Entry, known: &BTreeMap<u32, &Entry>) -> Vec<Privilege> {
+/// The privilege on the table that a foreign key refers to: the key depends on that table, or on a constraint or index of it.
+fn referred(need: &TocEntry, key: &TocEntry, known: &BTreeMap<u32, &TocEntry>) -> Vec<Privilege> {
     let through = need.needs.iter().filter_map(|id| known.get(id).copied()).filter(|_| need.kind != "TABLE");
     let tables = [need].into_iter().chain(through).filter(|table| table.kind == "TABLE" && table.owner != key.owner);
     tables.filter_map(|table| Some(Privilege::Refer(table.name()?.to_owned()))).collect()

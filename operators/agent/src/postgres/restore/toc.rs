@@ -1,72 +1,72 @@
-//! Pure: the table of contents of an archive of pg_dump's, as `toc.dat` of a directory has it.
+//! Pure: the table of contents of an archive of pg_dump, from the file `toc.dat` of its directory.
 //!
-//! `pg_restore --list` prints the same, but in lines of names that a user chose: one with spaces in it can look like another
-//! owner's. The file has a length before each text, as pg_restore itself reads it (src/bin/pg_dump/pg_backup_archiver.c).
+//! `pg_restore --list` prints the same, but in lines with names that users chose: a name with spaces can look like another owner.
+//! The file has a length before each text, as pg_restore itself reads it (src/bin/pg_dump/pg_backup_archiver.c).
 
 use crate::postgres::client::statements;
 
 /// When pg_restore executes an entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Section {
-    /// With what it belongs to: comments, grants.
+pub(crate) enum TocSection {
+    /// With the object that it belongs to: comments, grants.
     #[default]
-    Beside,
+    Accompanying,
     Definitions,
     Data,
     /// Indexes, constraints, triggers: after the rows.
     Later,
 }
 
-/// What the archive holds, in the order in which pg_restore would execute it.
+/// An entry of the archive. They are in the order in which pg_restore would execute them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Entry {
-    /// By which `pg_restore --use-list` knows it.
+pub(crate) struct TocEntry {
+    /// Its number in a list for `pg_restore --use-list`.
     pub(crate) id: u32,
-    /// What it is: `TABLE`, `FK CONSTRAINT`, `TABLE DATA`.
+    /// Its kind: `TABLE`, `FK CONSTRAINT`, `TABLE DATA`.
     pub(crate) kind: String,
-    /// Its name, in words of pg_dump's: only to be shown, and to tell what an ACL or a comment is about.
+    /// Its name in pg_dump's own form: only for messages, and for the object of an ACL or a comment.
     pub(crate) tag: String,
     pub(crate) schema: String,
     pub(crate) owner: String,
-    /// `DROP TABLE "a"."b";`: its full name, quoted as SQL has it.
+    /// `DROP TABLE "a"."b";`: has its full name, quoted as in SQL.
     pub(crate) drop: String,
     pub(crate) definition: String,
-    /// `COPY "a"."b" ("c") FROM stdin;`, of rows.
+    /// `COPY "a"."b" ("c") FROM stdin;`, for rows.
     pub(crate) copy: String,
-    pub(crate) section: Section,
-    /// What has to be there before it.
+    pub(crate) section: TocSection,
+    /// The entries that it depends on.
     pub(crate) needs: Vec<u32>,
 }
 
-impl Entry {
-    /// The name that SQL knows it by, if pg_dump says it.
+impl TocEntry {
+    /// Its name in SQL, if pg_dump has it.
     pub(crate) fn name(&self) -> Option<&str> {
         let rest = self.drop.trim().strip_prefix("DROP ")?.strip_prefix(self.kind.as_str())?;
         let name = rest.trim().trim_end_matches(';');
-        // What makes a type goes with it. A name ends with a quote or a parenthesis.
+        // The functions of a type are dropped with it. A name ends with a quote or a parenthesis.
         Some(name.strip_suffix(" CASCADE").unwrap_or(name)).filter(|name| !name.is_empty() && !name.contains('\n'))
     }
 
-    /// The schema of the table that its rows are copied into, quoted as SQL has it. A partition's may go by way of another table.
+    /// The schema of the table that its rows are copied into, quoted as in SQL. Rows of a partition may go through another table.
     pub(crate) fn copied_into(&self) -> Option<&str> {
         statements::name(self.copy.strip_prefix("COPY ")?)
     }
 }
 
-/// Of the statement that sets a sequence its arguments: name, value, and whether the value was given out.
+/// The arguments of the statement that sets a sequence: name, value, and whether the value has been used.
 pub(crate) fn setval(definition: &str) -> Option<&str> {
     definition.trim().strip_prefix("SELECT pg_catalog.setval(")?.strip_suffix(");")
 }
 
 const MAGIC: &[u8] = b"PGDMP";
 
-/// Since PostgreSQL 9.2, 12 and 16, 16, 17: what each added is read or skipped below.
+/// The versions of the format, since PostgreSQL 9.2, 12 and 16, 16, 17: the code below reads or skips what each added.
 const OLDEST: (u8, u8) = (1, 12);
 const NEWEST: (u8, u8) = (1, 16);
 
-/// An error is a message.
-pub(crate) fn parse(bytes: &[u8]) -> Result<Vec<Entry>, String> {
-    let mut read = Reader { rest: bytes, integer: 4 };
+/// Parses the file. The error is a message.
+pub(crate) fn parse(bytes: &[u8]) -> Result<Vec<TocEntry>, String> {
+    let mut read = TocReader { rest: bytes, integer: 4 };
     if read.take(MAGIC.len())? != MAGIC {
         return Err("it is not an archive of pg_dump".into());
     }
@@ -86,7 +86,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Vec<Entry>, String> {
     } else {
         read.number()?;
     }
-    // When it was made; then the database, the server's version and pg_dump's.
+    // The time; then the database, the server's version and pg_dump's.
     for _ in 0..7 {
         read.number()?;
     }
@@ -101,18 +101,18 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Vec<Entry>, String> {
     Ok(entries)
 }
 
-fn entry(read: &mut Reader<'_>, version: (u8, u8)) -> Result<Entry, String> {
+fn entry(read: &mut TocReader<'_>, version: (u8, u8)) -> Result<TocEntry, String> {
     let id = read.unsigned()?;
-    // Whether it has data; the catalog that it is of, and its number there.
+    // Whether it has data; its catalog, and its OID there.
     read.number()?;
     read.text()?;
     read.text()?;
     let (tag, kind) = (read.text()?, read.text()?);
     let section = match read.number()? {
-        2 => Section::Definitions,
-        3 => Section::Data,
-        4 => Section::Later,
-        _ => Section::Beside,
+        2 => TocSection::Definitions,
+        3 => TocSection::Data,
+        4 => TocSection::Later,
+        _ => TocSection::Accompanying,
     };
     let (definition, drop) = (read.text()?, read.text()?);
     let copy = read.text()?;
@@ -126,7 +126,7 @@ fn entry(read: &mut Reader<'_>, version: (u8, u8)) -> Result<Entry, String> {
         read.number()?;
     }
     let owner = read.text()?;
-    // Whether its rows have numbers, which none has for long.
+    // Whether its rows have OIDs, which no table has any more.
     read.text()?;
     let mut needs = Vec::new();
     while let Some(text) = read.optional_text()? {
@@ -134,16 +134,16 @@ fn entry(read: &mut Reader<'_>, version: (u8, u8)) -> Result<Entry, String> {
     }
     // The file of its data.
     read.text()?;
-    Ok(Entry { id, kind, tag, schema, owner, drop, definition, copy, section, needs })
+    Ok(TocEntry { id, kind, tag, schema, owner, drop, definition, copy, section, needs })
 }
 
-struct Reader<'a> {
+struct TocReader<'a> {
     rest: &'a [u8],
     /// How many bytes an integer has, after its sign.
     integer: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> TocReader<'a> {
     fn take(&mut self, count: usize) -> Result<&'a [u8], String> {
         let (taken, rest) = self.rest.split_at_checked(count).ok_or("it is truncated")?;
         self.rest = rest;
@@ -192,7 +192,7 @@ mod tests {
     }
 
     /// As `WriteHead` and `WriteToc` write it.
-    fn archive(minor: u8, entries: &[Entry]) -> Vec<u8> {
+    fn archive(minor: u8, entries: &[TocEntry]) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
         bytes.extend([1, minor, 0, 4, 8, 5]);
         if minor >= 15 {
@@ -231,8 +231,8 @@ mod tests {
         bytes
     }
 
-    fn table() -> Entry {
-        Entry {
+    fn table() -> TocEntry {
+        TocEntry {
             id: 215,
             kind: "TABLE".into(),
             tag: "t public postgres".into(),
@@ -241,21 +241,21 @@ mod tests {
             drop: "DROP TABLE \"public\".\"t public postgres\";\n".into(),
             definition: "CREATE TABLE".into(),
             copy: String::new(),
-            section: Section::Definitions,
+            section: TocSection::Definitions,
             needs: vec![6, 900],
         }
     }
 
     #[test]
-    fn what_a_sequence_is_set_to_is_read() {
+    fn the_value_of_a_sequence_is_read() {
         let definition = "SELECT pg_catalog.setval('\"public\".\"a\"', 42, true);\n\n\n";
         assert_eq!(setval(definition), Some("'\"public\".\"a\"', 42, true"));
         assert_eq!(setval("SELECT 1;"), None);
     }
 
     #[test]
-    fn rows_go_where_their_copy_says() {
-        let of = |copy: &str| Entry { copy: copy.into(), ..table() };
+    fn rows_have_the_schema_of_their_copy_statement() {
+        let of = |copy: &str| TocEntry { copy: copy.into(), ..table() };
         assert_eq!(of("COPY \"a\"\".\"\"b\".\"t\" (\"c\") FROM stdin;").copied_into(), Some("\"a\"\".\"\"b\""));
         assert_eq!(of("COPY \"a.b\".\"t\" FROM stdin;").copied_into(), Some("\"a.b\""));
         assert_eq!(table().copied_into(), None);
@@ -263,15 +263,17 @@ mod tests {
 
     #[test]
     fn every_version_is_read() {
-        let entries =
-            [table(), Entry { id: 4, kind: "ENCODING".into(), section: Section::Definitions, ..Entry::default() }];
+        let entries = [
+            table(),
+            TocEntry { id: 4, kind: "ENCODING".into(), section: TocSection::Definitions, ..TocEntry::default() },
+        ];
         for minor in 12..=16 {
             assert_eq!(parse(&archive(minor, &entries)).unwrap(), entries, "1.{minor}");
         }
     }
 
     #[test]
-    fn what_is_cut_or_unknown_is_refused() {
+    fn a_truncated_or_unknown_archive_is_rejected() {
         let whole = archive(14, &[table()]);
         for length in 0..whole.len() {
             assert!(parse(&whole[..length]).is_err(), "{length}");
@@ -280,12 +282,12 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_what_would_be_dropped() {
+    fn a_name_is_that_of_the_drop_statement() {
         assert_eq!(table().name(), Some("\"public\".\"t public postgres\""));
         let base =
-            Entry { kind: "TYPE".into(), drop: "DROP TYPE \"public\".\"a CASCADE\" CASCADE;\n".into(), ..table() };
+            TocEntry { kind: "TYPE".into(), drop: "DROP TYPE \"public\".\"a CASCADE\" CASCADE;\n".into(), ..table() };
         assert_eq!(base.name(), Some("\"public\".\"a CASCADE\""));
-        assert_eq!(Entry { drop: String::new(), ..table() }.name(), None);
-        assert_eq!(Entry { drop: "DROP TABLE \"a\nb\";".into(), ..table() }.name(), None);
+        assert_eq!(TocEntry { drop: String::new(), ..table() }.name(), None);
+        assert_eq!(TocEntry { drop: "DROP TABLE \"a\nb\";".into(), ..table() }.name(), None);
     }
 }

@@ -1,16 +1,17 @@
-//! `agent pg-upgrade`: all databases of a server into another one of a higher major version, which is empty and closed.
+//! `agent pg-upgrade`: copies all databases of a server into another one of a higher major version, which is empty and closed.
 //!
-//! What can fail is tried while writers still work: the new server stands, and a server like it has taken all definitions
-//! once, before the first writer is shut out. From there to the end is downtime, and rows are read and written at once.
+//! The agent tries what can fail while clients still write: before it blocks the first client, the new server runs, and a server
+//! like it has loaded all definitions once. From there to the end is downtime, in which rows are read and written at the same
+//! time.
 
 use std::path::Path;
 use std::time::Instant;
 
 use agent_protocol::{PgUpgrade, PgUpgradeResult, count};
 
-use crate::failure::{Failure, Reason, in_short};
+use crate::failure::{CommandFailure, Reason, in_short};
 use crate::postgres::backup::contents;
-use crate::postgres::backup::manifest::Database;
+use crate::postgres::backup::manifest::DatabaseManifest;
 use crate::postgres::client::default_databases::{MAINTENANCE, TEMPLATE};
 use crate::postgres::client::quote;
 use crate::postgres::client::session::Session;
@@ -20,32 +21,32 @@ use crate::postgres::data_dir::configuration;
 use crate::postgres::data_dir::copy_marker::CopyMarker;
 use crate::postgres::data_dir::initdb;
 use crate::postgres::data_dir::passwords;
-use crate::postgres::data_dir::server::Server;
-use crate::postgres::files::Scratch;
+use crate::postgres::data_dir::server::PrivateServer;
+use crate::postgres::files::ScratchDirectory;
 use crate::postgres::timed::seconds;
-use crate::postgres::upgrade::copy::{Copied, DatabaseCopy};
+use crate::postgres::upgrade::copy::{CopyResult, DatabaseCopy};
 use crate::postgres::upgrade::source::{SourceServer, now};
 use crate::postgres::upgrade::target::TargetServer;
 
-pub(crate) fn upgrade(options: &PgUpgrade) -> Result<PgUpgradeResult, Failure> {
+pub(crate) fn upgrade(options: &PgUpgrade) -> Result<PgUpgradeResult, CommandFailure> {
     let since = Instant::now();
     let tools = Tools::find()?;
     let version = tools.version()?;
     if version_number::major(&version) != Some(options.major) {
         let message = format!("the programs are of PostgreSQL {version}, not {}", options.major);
-        return Err(Failure::new(Reason::WrongMajor, message));
+        return Err(CommandFailure::new(Reason::WrongMajor, message));
     }
     let from = Connection::from_environment()?;
     let to = from.with_server(&options.to, options.to_port.as_deref()).of_this_version(&tools);
     let mut source = SourceServer::open(&tools, &from, *options.connect_timeout)?;
     let opened = TargetServer::open(&tools, &to, *options.connect_timeout);
     let mut target = opened.map_err(|failure| failure.with_closed(source.closed))?;
-    let work = Work { tools: &tools, options, from: &from, to: &to, version: &version };
-    let outcome = work.earlier_copy(&mut source, &mut target).and_then(|done| match done {
+    let run = UpgradeRun { tools: &tools, options, from: &from, to: &to, version: &version };
+    let outcome = run.earlier_copy(&mut source, &mut target).and_then(|done| match done {
         Some(copy) => Ok((copy, true)),
-        None => work.create_copy(&mut source, &mut target).map(|copy| (copy, false)),
+        None => run.create_copy(&mut source, &mut target).map(|copy| (copy, false)),
     });
-    // Reported before, too, by pg-survey; slots are no reason to go back.
+    // pg-survey has reported this before; slots are no reason to roll back.
     let not_covered = source.not_covered().unwrap_or_default();
     let (copy, reused) = outcome.map_err(|failure| failure.with_closed(source.closed))?;
     Ok(PgUpgradeResult {
@@ -65,7 +66,7 @@ pub(crate) fn upgrade(options: &PgUpgrade) -> Result<PgUpgradeResult, Failure> {
     })
 }
 
-struct Work<'a> {
+struct UpgradeRun<'a> {
     tools: &'a Tools,
     options: &'a PgUpgrade,
     from: &'a Connection,
@@ -73,14 +74,14 @@ struct Work<'a> {
     version: &'a str,
 }
 
-impl Work<'_> {
-    /// An earlier copy, if no session has written since. A server with anything else in it is refused.
+impl UpgradeRun<'_> {
+    /// An earlier copy, if no session has written since. Refuses a server with anything else in it.
     fn earlier_copy(
         &self,
         source: &mut SourceServer<'_>,
         target: &mut TargetServer<'_>,
-    ) -> Result<Option<CopyMarker>, Failure> {
-        let foreign = |message: String| Err(Failure::new(Reason::ForeignData, message));
+    ) -> Result<Option<CopyMarker>, CommandFailure> {
+        let foreign = |message: String| Err(CommandFailure::new(Reason::ForeignData, message));
         if let Some(expected) = &self.options.from_system_identifier
             && *expected != source.identifier
         {
@@ -94,16 +95,16 @@ impl Work<'_> {
                 "the source server is of PostgreSQL {}, the programs are of {}",
                 source.version, self.options.major
             );
-            return Err(Failure::new(Reason::WrongMajor, message));
+            return Err(CommandFailure::new(Reason::WrongMajor, message));
         }
         if version_number::major(&target.version) != Some(self.options.major) {
             let message = format!("the target server is of PostgreSQL {}, not {}", target.version, self.options.major);
-            return Err(Failure::new(Reason::WrongMajor, message));
+            return Err(CommandFailure::new(Reason::WrongMajor, message));
         }
         if let Some(copy) = target.copy()?
             && copy.from_system_identifier == source.identifier
             && source.closed
-            && source.shut_since()? == Some(copy.closed_at)
+            && source.closed_since()? == Some(copy.closed_at)
         {
             return self.check_earlier_copy(copy, source, target).map(Some);
         }
@@ -115,13 +116,13 @@ impl Work<'_> {
         }
     }
 
-    /// A copy of before, compared once more if the old server has written since, be it autovacuum or a superuser.
+    /// An earlier copy, compared again if the old server has written since, by autovacuum or by a superuser.
     fn check_earlier_copy(
         &self,
         copy: CopyMarker,
         source: &mut SourceServer<'_>,
         target: &mut TargetServer<'_>,
-    ) -> Result<CopyMarker, Failure> {
+    ) -> Result<CopyMarker, CommandFailure> {
         let next = Some(source.settled_transaction()?);
         if copy.next_transaction == next {
             return Ok(copy);
@@ -132,7 +133,7 @@ impl Work<'_> {
             let (now, then) = (databases.len(), copy.databases);
             let message =
                 format!("a superuser wrote to the source server: it has {now} databases, of which {then} were copied");
-            return Err(Failure::new(Reason::CountMismatch, message));
+            return Err(CommandFailure::new(Reason::CountMismatch, message));
         }
         self.compare(|copying| databases.iter().try_for_each(|(name, _)| copying.refuse_later_changes(name)))?;
         let copy = CopyMarker { next_transaction: next, ..copy };
@@ -140,30 +141,34 @@ impl Work<'_> {
         Ok(copy)
     }
 
-    fn create_copy(&self, source: &mut SourceServer<'_>, target: &mut TargetServer<'_>) -> Result<CopyMarker, Failure> {
+    fn create_copy(
+        &self,
+        source: &mut SourceServer<'_>,
+        target: &mut TargetServer<'_>,
+    ) -> Result<CopyMarker, CommandFailure> {
         source.refuse_what_would_be_lost()?;
         let databases = source.databases()?;
         let mut names: Vec<&str> = databases.iter().map(|(name, _)| name.as_str()).collect();
-        // Before PostgreSQL 15 a server brings all that it has written to the disk to make a database: so the large one last.
+        // Before PostgreSQL 15, CREATE DATABASE flushes all that the server has written to disk: so the largest one is last.
         names.sort_by_key(|name| *name != MAINTENANCE);
         if let Some(missing) = self.options.database.as_deref().filter(|name| !names.contains(name)) {
             let message = format!("there is no database {}", quote::identifier(missing));
-            return Err(Failure::new(Reason::DatabaseMissing, message));
+            return Err(CommandFailure::new(Reason::DatabaseMissing, message));
         }
-        self.refuse_little_room(source, target)?;
+        self.refuse_insufficient_space(source, target)?;
         self.refuse_missing_extensions(&databases)?;
-        // While clients are blocked it would only make them wait longer.
+        // If clients are blocked already, it would only prolong the downtime.
         if !source.closed {
             eprintln!("loading all definitions into a scratch server");
             self.dry_run_schemas(&names)?;
         }
         target.drop_maintenance_database()?;
         eprintln!("blocking clients");
-        let closed_at = source.shut()?;
+        let closed_at = source.close()?;
         let began = source.next_transaction()?;
         let copied = self.copy(&names)?;
         let next_transaction = Some(self.refuse_superusers_writes(source, began, &copied)?);
-        let copied: Vec<Database> = copied.into_iter().map(|copied| copied.database).collect();
+        let copied: Vec<DatabaseManifest> = copied.into_iter().map(|copied| copied.database).collect();
         let copy = CopyMarker {
             system_identifier: target.identifier.clone(),
             from_system_identifier: source.identifier.clone(),
@@ -180,8 +185,12 @@ impl Work<'_> {
         Ok(copy)
     }
 
-    /// All that is copied is written to the new server's log as well, until a checkpoint comes.
-    fn refuse_little_room(&self, source: &mut SourceServer<'_>, target: &mut TargetServer<'_>) -> Result<(), Failure> {
+    /// Fails if the new volume lacks space. The new server writes all that is copied to its WAL as well, until a checkpoint.
+    fn refuse_insufficient_space(
+        &self,
+        source: &mut SourceServer<'_>,
+        target: &mut TargetServer<'_>,
+    ) -> Result<(), CommandFailure> {
         let bytes = source.bytes()?;
         let log = target.log_bytes()?.min(bytes);
         match self.options.room {
@@ -189,7 +198,7 @@ impl Work<'_> {
                 let message = format!(
                     "the new volume has {free} bytes free; the databases take {bytes}, and the log of their copy {log}"
                 );
-                Err(Failure::new(Reason::NoSpace, message))
+                Err(CommandFailure::new(Reason::NoSpace, message))
             }
             Some(_) => Ok(()),
             None => {
@@ -199,7 +208,7 @@ impl Work<'_> {
         }
     }
 
-    fn refuse_missing_extensions(&self, databases: &[(String, Vec<String>)]) -> Result<(), Failure> {
+    fn refuse_missing_extensions(&self, databases: &[(String, Vec<String>)]) -> Result<(), CommandFailure> {
         let mut session = Session::open(self.tools, self.to, TEMPLATE)?;
         let sql = "SELECT pg_catalog.to_json(name::text) FROM pg_catalog.pg_available_extensions";
         let available: Vec<String> = session.query_json(sql)?;
@@ -210,33 +219,34 @@ impl Work<'_> {
                     "PostgreSQL {} here has no extension {missing}, which database {database} uses",
                     self.version
                 );
-                return Err(Failure::new(Reason::ExtensionMissing, message));
+                return Err(CommandFailure::new(Reason::ExtensionMissing, message));
             }
         }
         Ok(())
     }
 
-    /// Loads all definitions into a private server that is thrown away.
-    fn dry_run_schemas(&self, names: &[&str]) -> Result<(), Failure> {
-        let scratch = Scratch::new(self.options.run.join(format!("rehearsal-{}", std::process::id())))?;
+    /// Loads all definitions into a throwaway server.
+    fn dry_run_schemas(&self, names: &[&str]) -> Result<(), CommandFailure> {
+        let scratch = ScratchDirectory::new(self.options.run.join(format!("rehearsal-{}", std::process::id())))?;
         let data = scratch.path().join("data");
         initdb::initdb(self.tools, &data, &passwords::superusers_password()?, &["--no-sync"])?;
         let settings = configuration::scratch_conf(&[]);
-        let server = Server::start(self.tools, &data, &self.options.run, &settings, None)?;
+        let server = PrivateServer::start(self.tools, &data, &self.options.run, &settings, None)?;
         let to = server.connection(&tools::superuser());
         let copying = self.copying(&to, scratch.path());
         let tried = copying.roles().and_then(|()| names.iter().try_for_each(|name| copying.dry_run_schema(name)));
         tried.map_err(|failure| server.explain(failure))
     }
 
-    /// The rules let superusers in, and who insists can write. A transaction that wrote took a number; whether it changed what was
-    /// copied, the contents show, since autovacuum takes numbers, too. The number from which on nothing has been compared.
+    /// Fails if a superuser wrote to the old server meanwhile: the rules admit superusers, who can override the read-only
+    /// default. A transaction that writes takes a number, but so does autovacuum, so the contents are compared then. Returns the
+    /// number from which on nothing has been compared.
     fn refuse_superusers_writes(
         &self,
         source: &mut SourceServer<'_>,
         began: u64,
-        copied: &[Copied],
-    ) -> Result<u64, Failure> {
+        copied: &[CopyResult],
+    ) -> Result<u64, CommandFailure> {
         let next = source.settled_transaction()?;
         if next != began {
             eprintln!("the source server wrote during the copy; comparing again");
@@ -245,14 +255,17 @@ impl Work<'_> {
         Ok(next)
     }
 
-    fn compare(&self, refuse: impl FnOnce(&DatabaseCopy<'_>) -> Result<(), Failure>) -> Result<(), Failure> {
-        let folder = Scratch::new(self.options.run.join(format!("compare-{}", std::process::id())))?;
-        refuse(&self.copying(self.to, folder.path()))
+    fn compare(
+        &self,
+        refuse: impl FnOnce(&DatabaseCopy<'_>) -> Result<(), CommandFailure>,
+    ) -> Result<(), CommandFailure> {
+        let directory = ScratchDirectory::new(self.options.run.join(format!("compare-{}", std::process::id())))?;
+        refuse(&self.copying(self.to, directory.path()))
     }
 
-    fn copy(&self, names: &[&str]) -> Result<Vec<Copied>, Failure> {
-        let folder = Scratch::new(self.options.run.join(format!("copy-{}", std::process::id())))?;
-        let copying = self.copying(self.to, folder.path());
+    fn copy(&self, names: &[&str]) -> Result<Vec<CopyResult>, CommandFailure> {
+        let directory = ScratchDirectory::new(self.options.run.join(format!("copy-{}", std::process::id())))?;
+        let copying = self.copying(self.to, directory.path());
         copying.roles()?;
         let privileges = || contents::roles(&mut Session::open(self.tools, self.to, TEMPLATE)?);
         let before = privileges()?;
@@ -264,15 +277,15 @@ impl Work<'_> {
             copying.seal(&copied)?;
             Ok(copied)
         };
-        let copied = names.iter().map(copy).collect::<Result<_, Failure>>()?;
+        let copied = names.iter().map(copy).collect::<Result<_, CommandFailure>>()?;
         if privileges()? != before {
             let message = "while the databases were copied, roles or their members changed: code in them tried to gain privileges";
-            return Err(Failure::new(Reason::RestoreFailed, message));
+            return Err(CommandFailure::new(Reason::RestoreFailed, message));
         }
         Ok(copied)
     }
 
-    fn copying<'b>(&'b self, to: &'b Connection, folder: &'b Path) -> DatabaseCopy<'b> {
-        DatabaseCopy { tools: self.tools, from: self.from, to, jobs: self.options.jobs.0, folder }
+    fn copying<'b>(&'b self, to: &'b Connection, directory: &'b Path) -> DatabaseCopy<'b> {
+        DatabaseCopy { tools: self.tools, from: self.from, to, jobs: self.options.jobs.0, directory }
     }
 }

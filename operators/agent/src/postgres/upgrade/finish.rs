@@ -1,10 +1,10 @@
-//! `agent pg-finish`: what a server needs after an upgrade, while it serves already.
+//! `agent pg-finish`: completes an upgrade while the server serves.
 
 use std::time::Instant;
 
 use agent_protocol::{PgFinish, PgFinishResult};
 
-use crate::failure::{Failure, Reason};
+use crate::failure::{CommandFailure, Reason};
 use crate::postgres::backup::inventory;
 use crate::postgres::client::databases;
 use crate::postgres::client::default_databases::MAINTENANCE;
@@ -13,25 +13,25 @@ use crate::postgres::client::session::{MAINTAINING, Session};
 use crate::postgres::client::tools::{Connection, Tools};
 use crate::postgres::timed::seconds;
 
-/// A database that is long in coming must not keep all others from being finished; the message must stay short.
-const TOLD: usize = 10;
+/// The maximum number of warnings, since the message must stay short.
+const MAX_WARNINGS: usize = 10;
 
 const OUTDATED: &str = "SELECT pg_catalog.json_build_array(e.extname::text, e.extversion, a.default_version) \
 FROM pg_catalog.pg_extension e JOIN pg_catalog.pg_available_extensions a ON a.name = e.extname \
 WHERE a.default_version IS DISTINCT FROM e.extversion ORDER BY e.extname";
 
-/// Indexes were sorted by the rules of another version of the library. Only those of a collation that has versions can be.
+/// The collation of the database, if its indexes were sorted by another version of the library.
 const COLLATED: &str = "SELECT pg_catalog.json_build_array(d.datcollversion, pg_catalog.pg_database_collation_actual_version(d.oid)) \
 FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database() \
 AND d.datcollversion IS DISTINCT FROM pg_catalog.pg_database_collation_actual_version(d.oid)";
 
-/// Event triggers that would run what an ordinary role wrote, with the superuser's rights. Their names; servers of 17 and later run none
-/// of them in the sessions of this step.
+/// The names of event triggers that would run code of an ordinary role as the superuser. Servers of 17 and later run none of them
+/// in the sessions of this command.
 const OTHERS_TRIGGERS: &str = "SELECT pg_catalog.to_json(e.evtname::text) FROM pg_catalog.pg_event_trigger e \
 JOIN pg_catalog.pg_proc p ON p.oid = e.evtfoid JOIN pg_catalog.pg_roles r ON r.oid = p.proowner \
 WHERE NOT r.rolsuper AND e.evtenabled <> 'D' ORDER BY e.evtname LIMIT 1";
 
-pub(crate) fn finish(options: &PgFinish) -> Result<PgFinishResult, Failure> {
+pub(crate) fn finish(options: &PgFinish) -> Result<PgFinishResult, CommandFailure> {
     let since = Instant::now();
     let tools = Tools::find()?;
     let connection = Connection::from_environment()?.of_this_version(&tools);
@@ -39,15 +39,15 @@ pub(crate) fn finish(options: &PgFinish) -> Result<PgFinishResult, Failure> {
     let (version, number, _) = inventory::server(&mut session)?;
     let names = databases::all_open(&mut session)?;
     drop(session);
-    let mut work = Work { tools: &tools, connection: &connection, number, extensions: 0, warnings: Vec::new() };
+    let mut run = FinishRun { tools: &tools, connection: &connection, number, extensions: 0, warnings: Vec::new() };
     let mut analyzed = 0;
     for name in &names {
-        work.extensions(name)?;
+        run.extensions(name)?;
         if number >= 150_000 {
-            work.collation(name)?;
+            run.collation(name)?;
         }
         if options.major {
-            // Known since 17; an older server would refuse the setting.
+            // The setting exists since 17; an older server would reject it.
             let more = if number >= 170_000 { " -c transaction_timeout=0" } else { "" };
             let mut command = connection.client_of(&tools, "vacuumdb", name, &format!("{MAINTAINING}{more}"));
             command.args(["--analyze-only", "--quiet"]).arg(format!("--jobs={}", options.jobs));
@@ -55,21 +55,21 @@ pub(crate) fn finish(options: &PgFinish) -> Result<PgFinishResult, Failure> {
             analyzed += 1;
         }
     }
-    let more = work.warnings.len().saturating_sub(TOLD);
-    work.warnings.truncate(TOLD);
+    let more = run.warnings.len().saturating_sub(MAX_WARNINGS);
+    run.warnings.truncate(MAX_WARNINGS);
     if more > 0 {
-        work.warnings.push(format!("and {more} more"));
+        run.warnings.push(format!("and {more} more"));
     }
     Ok(PgFinishResult {
-        extensions: work.extensions,
+        extensions: run.extensions,
         analyzed,
-        warnings: work.warnings,
+        warnings: run.warnings,
         version,
         seconds: seconds(since),
     })
 }
 
-struct Work<'a> {
+struct FinishRun<'a> {
     tools: &'a Tools,
     connection: &'a Connection,
     /// The server's version, as a number: 150018.
@@ -78,9 +78,9 @@ struct Work<'a> {
     warnings: Vec<String>,
 }
 
-impl Work<'_> {
-    /// An extension that cannot be brought to its version goes on working as it did: that is a warning, and no more.
-    fn extensions(&mut self, name: &str) -> Result<(), Failure> {
+impl FinishRun<'_> {
+    /// Updates extensions. One that cannot be updated works as before, so that is only a warning.
+    fn extensions(&mut self, name: &str) -> Result<(), CommandFailure> {
         let mut session = self.session(name)?;
         let found: Vec<(String, String, String)> = session.query_json(OUTDATED)?;
         let fires: Vec<String> = if self.number < 170_000 { session.query_json(OTHERS_TRIGGERS)? } else { Vec::new() };
@@ -109,23 +109,24 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// What is to be built again is for a person to judge: it locks tables, and may find duplicates.
-    fn collation(&mut self, name: &str) -> Result<(), Failure> {
+    /// Warns about a collation of another version. It does not reindex: that locks tables, and may find duplicates, so an
+    /// administrator must decide.
+    fn collation(&mut self, name: &str) -> Result<(), CommandFailure> {
         let found: Vec<(Option<String>, Option<String>)> = self.session(name)?.query_json(COLLATED)?;
         for (then, now) in found {
-            let word = |version: Option<String>| version.unwrap_or_else(|| "none".into());
+            let shown = |version: Option<String>| version.unwrap_or_else(|| "none".into());
             self.warn(&format!(
                 "database {name}: its collation is of version {} and the library's is {}; run REINDEX DATABASE {2}, \
                  then ALTER DATABASE {2} REFRESH COLLATION VERSION",
-                word(then),
-                word(now),
+                shown(then),
+                shown(now),
                 identifier(name)
             ));
         }
         Ok(())
     }
 
-    fn session(&self, name: &str) -> Result<Session<'_>, Failure> {
+    fn session(&self, name: &str) -> Result<Session<'_>, CommandFailure> {
         Session::open(self.tools, self.connection, name)
     }
 

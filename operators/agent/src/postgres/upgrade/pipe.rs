@@ -1,28 +1,28 @@
-//! Rows from one server straight into another: psql reads them by COPY as the superuser, which evaluates nothing, and what it
-//! prints is what another psql executes, authenticated as the owner of the tables.
+//! Copies rows from one server directly into another: psql reads them by COPY as the superuser, which evaluates nothing, and
+//! another psql, authenticated as the owner of the tables, executes its output.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::process::{Command, Stdio};
 use std::thread;
 
-use crate::failure::{Failure, Reason};
+use crate::failure::{CommandFailure, Reason};
 use crate::postgres::backup::partitions::FILLED;
 use crate::postgres::client::diagnosis::restore_failed;
 use crate::postgres::client::quote::{identifier, literal, opaque};
-use crate::postgres::client::running::Running;
+use crate::postgres::client::running::Subprocess;
 use crate::postgres::client::session::{Session, superusers};
 use crate::postgres::client::tools::{Connection, Tools};
-use crate::postgres::restore::load::{Load, OWNERS};
+use crate::postgres::restore::load::{DatabaseLoad, OWNERS};
 use crate::postgres::restore::logins::Logins;
 use crate::postgres::restore::privileges::Privilege;
 
-/// What values look like must not depend on the settings of a database.
+/// Options for reading: the format of values must not depend on the settings of a database.
 const READING: &str = superusers!(
     "-c DateStyle=ISO -c IntervalStyle=postgres -c extra_float_digits=3 -c lock_timeout=0 -c idle_in_transaction_session_timeout=0"
 );
 
-/// Tables of users with their owners and columns, and those of extensions with rows of users' (and which these are).
+/// Tables of users with their owners and columns, and tables of extensions with rows of users (with the condition for these).
 const TABLES: &str = "SELECT pg_catalog.json_build_object('schemas', pg_catalog.json_build_array(n.nspname::text, fn.nspname::text), \
 'owner', r.rolname::text, 'table', pg_catalog.format('%I.%I', n.nspname, c.relname), \
 'into', pg_catalog.format('%I.%I', fn.nspname, f.relname), 'where', e.condition, 'bytes', c.relpages, \
@@ -38,20 +38,20 @@ AND (e.oid IS NOT NULL OR NOT EXISTS (SELECT FROM pg_catalog.pg_depend d \
   WHERE d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.objid = c.oid AND d.deptype = 'e'))";
 
 #[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize)]
-struct Table {
-    /// Its own, and that of the table by way of which it is filled.
+struct CopiedTable {
+    /// Its own schema, and that of the table through which it is filled.
     schemas: [String; 2],
     owner: String,
     table: String,
     into: String,
-    /// Which rows of an extension's table are users'; None, if all rows are.
+    /// The condition for users' rows in an extension's table; none if all rows are users'.
     #[serde(rename = "where")]
     condition: Option<String>,
     columns: Option<String>,
 }
 
-impl Table {
-    /// What fills it, and what reads it. An extension's condition is its author's, whom a superuser trusted.
+impl CopiedTable {
+    /// The statements that fill it and read it. The condition comes from the author of the extension, which a superuser trusted.
     fn statements(&self) -> (String, String) {
         let columns = self.columns.as_ref().map_or_else(String::new, |columns| format!(" ({columns})"));
         let into = format!("COPY {}{columns} FROM STDIN;", self.into);
@@ -66,18 +66,18 @@ impl Table {
     }
 }
 
-/// The script of the psql that reads: it prints a COPY, the rows, and the end of the rows. Pure.
-fn script(tables: &[&Table]) -> String {
-    let one = |table: &&Table| {
+/// The script of the reading psql, which prints a COPY, the rows, and the end of the rows. Pure.
+fn script(tables: &[&CopiedTable]) -> String {
+    let one = |table: &&CopiedTable| {
         let (into, out) = table.statements();
-        let say = opaque(&format!("SELECT {}", literal(&into)));
-        format!("{say}\n{}\n\\echo '\\\\.'\n", opaque(&out))
+        let announcement = opaque(&format!("SELECT {}", literal(&into)));
+        format!("{announcement}\n{}\n\\echo '\\\\.'\n", opaque(&out))
     };
     tables.iter().map(one).collect()
 }
 
-/// Tables that are copied side by side. Pure.
-fn shares<'a>(tables: &[&'a Table], jobs: usize) -> Vec<Vec<&'a Table>> {
+/// Groups of tables that are copied concurrently. Pure.
+fn shares<'a>(tables: &[&'a CopiedTable], jobs: usize) -> Vec<Vec<&'a CopiedTable>> {
     let mut shares = vec![Vec::new(); jobs.max(1).min(tables.len())];
     let count = shares.len();
     tables.iter().enumerate().for_each(|(at, table)| shares[at % count].push(*table));
@@ -93,16 +93,16 @@ pub(crate) struct Pipe<'a> {
 }
 
 impl Pipe<'_> {
-    /// All rows of a database whose tables are there.
-    pub(crate) fn rows(&self, load: &Load<'_>, logins: &Logins<'_>) -> Result<(), Failure> {
+    /// Copies all rows of a database whose tables exist.
+    pub(crate) fn rows(&self, load: &DatabaseLoad<'_>, logins: &Logins<'_>) -> Result<(), CommandFailure> {
         let mut session = Session::open(self.tools, self.to, self.database)?;
-        let tables: Vec<Table> = session.query_json(&TABLES.replace("$FILLED", FILLED))?;
+        let tables: Vec<CopiedTable> = session.query_json(&TABLES.replace("$FILLED", FILLED))?;
         let encoding = session.query_one("SELECT pg_catalog.current_setting('server_encoding')")?.unwrap_or_default();
         drop(session);
-        let mut of: BTreeMap<&str, Vec<&Table>> = BTreeMap::new();
+        let mut of: BTreeMap<&str, Vec<&CopiedTable>> = BTreeMap::new();
         tables.iter().for_each(|table| of.entry(&table.owner).or_default().push(table));
         for (owner, tables) in of {
-            // The owners of tables that the load created have logins. What is left belongs to extensions: their own code.
+            // The owners of tables that the load created have logins. The other tables belong to extensions.
             let (own, extensions): (Vec<_>, Vec<_>) = tables.into_iter().partition(|table| table.condition.is_none());
             self.by_superuser(&extensions, &encoding)?;
             match logins.of_role(owner) {
@@ -110,24 +110,24 @@ impl Pipe<'_> {
                 None if own.is_empty() => {}
                 None => {
                     let message = format!("no role of this load can fill a table of {}", identifier(owner));
-                    return Err(Failure::new(Reason::RestoreFailed, message));
+                    return Err(CommandFailure::new(Reason::RestoreFailed, message));
                 }
             }
         }
         Ok(())
     }
 
-    fn by_superuser(&self, tables: &[&Table], encoding: &str) -> Result<(), Failure> {
+    fn by_superuser(&self, tables: &[&CopiedTable], encoding: &str) -> Result<(), CommandFailure> {
         if tables.is_empty() { Ok(()) } else { self.copy(tables, self.to, encoding) }
     }
 
     fn by_owner(
         &self,
-        tables: &[&Table],
+        tables: &[&CopiedTable],
         connection: &Connection,
-        load: &Load<'_>,
+        load: &DatabaseLoad<'_>,
         encoding: &str,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CommandFailure> {
         if tables.is_empty() {
             return Ok(());
         }
@@ -139,10 +139,10 @@ impl Pipe<'_> {
             let started: Vec<_> =
                 shares.iter().map(|share| scope.spawn(|| self.copy(share, connection, encoding))).collect();
             let message = "a thread that copies rows ended early";
-            let end = |one: thread::ScopedJoinHandle<'_, Result<(), Failure>>| {
-                one.join().unwrap_or_else(|_| Err(Failure::new(Reason::ToolFailed, message)))
+            let end = |one: thread::ScopedJoinHandle<'_, Result<(), CommandFailure>>| {
+                one.join().unwrap_or_else(|_| Err(CommandFailure::new(Reason::ToolFailed, message)))
             };
-            // All come to their end before one's failure is returned.
+            // All threads end before a failure is returned.
             let ended: Vec<_> = started.into_iter().map(end).collect();
             ended.into_iter().collect()
         });
@@ -150,20 +150,20 @@ impl Pipe<'_> {
         copied
     }
 
-    /// Both speak in the database's own encoding, so that nothing is converted, and nothing is judged.
-    fn copy(&self, tables: &[&Table], to: &Connection, encoding: &str) -> Result<(), Failure> {
+    /// Both use the database's own encoding, so that the servers neither convert nor validate texts.
+    fn copy(&self, tables: &[&CopiedTable], to: &Connection, encoding: &str) -> Result<(), CommandFailure> {
         let script = script(tables);
         let mut read = self.psql(self.from, READING, encoding);
         let mut write = self.psql(to, OWNERS, encoding);
-        let mut reading = Running::start(self.tools, read.stdin(Stdio::piped()).stdout(Stdio::piped()))?;
+        let mut reading = Subprocess::start(self.tools, read.stdin(Stdio::piped()).stdout(Stdio::piped()))?;
         let input = reading.input();
         write.stdin(reading.output()?).stdout(Stdio::null());
-        let writing = Running::start(self.tools, &mut write);
-        // The command has the pipe's end until it is gone, and the writing psql would wait for a reader.
+        let writing = Subprocess::start(self.tools, &mut write);
+        // The command holds an end of the pipe until it is dropped, and the writing psql would wait for a reader.
         drop(write);
         let written = thread::scope(|scope| {
             scope.spawn(move || {
-                // One that has ended says why.
+                // If one has exited, its failure is reported.
                 let _ = input.map(|mut input| input.write_all(script.as_bytes()));
             });
             writing.and_then(|writing| writing.end(Reason::RestoreFailed))
@@ -183,8 +183,8 @@ impl Pipe<'_> {
     }
 }
 
-/// Where sequences stand: those of the source server are read while only superusers are connected.
-pub(crate) fn sequences(pipe: &Pipe<'_>) -> Result<(), Failure> {
+/// Copies the values of sequences. Those of the source server are read while only superusers are connected.
+pub(crate) fn sequences(pipe: &Pipe<'_>) -> Result<(), CommandFailure> {
     let mut from = Session::open(pipe.tools, pipe.from, pipe.database)?;
     let mut to = Session::open(pipe.tools, pipe.to, pipe.database)?;
     to.query("SET default_transaction_read_only = off")?;
@@ -207,8 +207,8 @@ pub(crate) fn sequences(pipe: &Pipe<'_>) -> Result<(), Failure> {
 mod tests {
     use super::*;
 
-    fn table(name: &str, condition: Option<&str>) -> Table {
-        Table {
+    fn table(name: &str, condition: Option<&str>) -> CopiedTable {
+        CopiedTable {
             schemas: ["public".into(), "public".into()],
             owner: "app".into(),
             table: name.into(),
@@ -225,25 +225,25 @@ mod tests {
         assert_eq!(out, "COPY public.t (a, b) TO STDOUT");
         let (_, out) = table("public.t", Some("WHERE a > 1")).statements();
         assert_eq!(out, "COPY (SELECT a, b FROM ONLY public.t WHERE a > 1) TO STDOUT");
-        let part = Table { into: "public.all".into(), ..table("public.t", None) };
+        let part = CopiedTable { into: "public.all".into(), ..table("public.t", None) };
         assert_eq!(part.statements().0, "COPY public.all (a, b) FROM STDIN;");
         assert_eq!(part.statements().1, "COPY public.t (a, b) TO STDOUT");
-        let bare = Table { columns: None, ..table("public.t", None) };
+        let bare = CopiedTable { columns: None, ..table("public.t", None) };
         assert_eq!(bare.statements().1, "COPY public.t TO STDOUT");
     }
 
     #[test]
-    fn names_are_nothing_that_psql_could_read() {
-        let told = script(&[&table("\"\\! touch x\n\".t", None)]);
-        assert!(!told.contains("touch"));
-        assert!(told.ends_with("\\echo '\\\\.'\n"), "{told}");
-        assert_eq!(told.lines().count(), 3);
+    fn psql_does_not_parse_names() {
+        let text = script(&[&table("\"\\! touch x\n\".t", None)]);
+        assert!(!text.contains("touch"));
+        assert!(text.ends_with("\\echo '\\\\.'\n"), "{text}");
+        assert_eq!(text.lines().count(), 3);
     }
 
     #[test]
-    fn tables_are_shared_out() {
+    fn tables_are_distributed_to_groups() {
         let all = [table("a", None), table("b", None), table("c", None)];
-        let all: Vec<&Table> = all.iter().collect();
+        let all: Vec<&CopiedTable> = all.iter().collect();
         let counts = |jobs| shares(&all, jobs).iter().map(Vec::len).collect::<Vec<_>>();
         assert_eq!((counts(1), counts(2), counts(9)), (vec![3], vec![2, 1], vec![1, 1, 1]));
     }

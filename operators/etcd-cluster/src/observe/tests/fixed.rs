@@ -1,4 +1,4 @@
-//! Live systems with fixed answers.
+//! Live systems with fixed responses.
 
 use std::cell::RefCell;
 use std::future::ready;
@@ -6,11 +6,11 @@ use std::future::ready;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use runtime::namespaces::Termination;
-use runtime::plan::{Apply, Key, Kind};
+use runtime::plan::{Apply, Key, ResourceKind};
 
 use super::super::*;
 
-/// An API server and etcd with fixed answers, which record the queries.
+/// An API server and etcd with fixed responses, which record the queries.
 pub(super) struct Fixed {
     pub(super) live: BTreeMap<(&'static str, String), Value>,
     pub(super) unanswered: bool,
@@ -32,7 +32,7 @@ impl Fixed {
         }
     }
 
-    pub(super) fn asked(&self, query: impl Into<String>) {
+    pub(super) fn record(&self, query: impl Into<String>) {
         self.queries.borrow_mut().push(query.into());
     }
 }
@@ -47,15 +47,15 @@ impl Queries for Fixed {
     }
 
     fn wait(&self, _: Duration) -> impl Future<Output = ()> + Send {
-        self.asked("wait");
+        self.record("wait");
         ready(())
     }
 
-    fn object(&mut self, kind: Kind, name: &str) -> impl Future<Output = Answer> + Send {
-        self.asked(format!("{} {name}", kind.kind));
+    fn object(&mut self, kind: ResourceKind, name: &str) -> impl Future<Output = ObjectLookup> + Send {
+        self.record(format!("{} {name}", kind.kind));
         let live = self.live.get(&(kind.kind, name.to_owned())).cloned();
-        let known = live.map_or(Answer::Gone, |live| Answer::Live(Arc::new(live)));
-        ready(if self.unanswered { Answer::Unknown } else { known })
+        let known = live.map_or(ObjectLookup::Absent, |live| ObjectLookup::Found(Arc::new(live)));
+        ready(if self.unanswered { ObjectLookup::Unknown } else { known })
     }
 
     fn pod(&self, name: &str) -> impl Future<Output = Result<Option<Value>, Error>> + Send {
@@ -64,12 +64,12 @@ impl Queries for Fixed {
     }
 
     fn labeled_pods(&self, _: &EtcdCluster) -> impl Future<Output = Option<Vec<ObjectMeta>>> + Send {
-        self.asked("labeled pods");
+        self.record("labeled pods");
         ready(self.pods.clone())
     }
 
     fn default_class(&self, _: &Apply) -> impl Future<Output = Result<bool, String>> + Send {
-        self.asked("default class");
+        self.record("default class");
         ready(Ok(true))
     }
 
@@ -78,12 +78,12 @@ impl Queries for Fixed {
     }
 
     fn assigns_uids(&self) -> impl Future<Output = Result<bool, Error>> + Send {
-        self.asked("users");
+        self.record("users");
         ready(Ok(true))
     }
 
     fn termination(&self) -> impl Future<Output = Option<Termination>> + Send {
-        self.asked("termination");
+        self.record("termination");
         ready(Some(Termination::Namespace))
     }
 
@@ -91,8 +91,8 @@ impl Queries for Fixed {
         ready(Vec::new())
     }
 
-    fn etcd(&self, members: &[Place], _: Option<u64>) -> impl Future<Output = Etcd> + Send {
-        self.asked(format!("etcd {}", members.len()));
+    fn etcd(&self, members: &[MemberEndpoint], _: Option<u64>) -> impl Future<Output = Etcd> + Send {
+        self.record(format!("etcd {}", members.len()));
         let mut answers = self.etcd.borrow_mut();
         ready(if answers.is_empty() { Etcd::default() } else { answers.remove(0) })
     }
@@ -101,7 +101,7 @@ impl Queries for Fixed {
         ready(None)
     }
 
-    fn receivers(&self, _: &str) -> impl Future<Output = BTreeSet<u64>> + Send {
+    fn snapshot_receivers(&self, _: &str) -> impl Future<Output = BTreeSet<u64>> + Send {
         ready(BTreeSet::new())
     }
 }

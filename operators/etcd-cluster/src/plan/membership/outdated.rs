@@ -1,45 +1,50 @@
-//! Pure: which members' pods are not as wished.
+//! Pure: which members' pods are not as desired.
 
+use crate::plan::desired::Desired;
+use crate::plan::member_set::{MemberSet, MemberView};
 use crate::plan::objects::{TEMPLATE, VERSION};
-use crate::plan::roster::{Node, Roster};
-use crate::plan::wish::Wish;
 use crate::plan::{Observed, space};
 
-/// Whether a member is to get another pod, and keeps its data with it.
-pub(in crate::plan) fn takes_other_pod(node: &Node<'_>, wish: &Wish) -> bool {
-    wish.durable && !node.is_doomed() && needs_other_pod(node, wish)
+/// Whether a member needs a new pod, and keeps its data with it.
+pub(in crate::plan) fn is_to_be_recreated(member: &MemberView<'_>, desired: &Desired) -> bool {
+    desired.durable && !member.has_unusable_claim() && needs_new_pod(member, desired)
 }
 
-/// Whether a roll is to reach a member. While options are refused, none is: what is wished lacks them, so it is not what a person has
-/// asked for either.
-pub(in crate::plan) fn rolls(observed: &Observed, node: &Node<'_>, wish: &Wish) -> bool {
-    observed.options_refused.is_none() && is_outdated(node, wish)
+/// Whether a rolling update has to reach a member. There is none while options are refused: the desired state lacks them, so it
+/// is not what the user specified either.
+pub(in crate::plan) fn needs_rollout(observed: &Observed, member: &MemberView<'_>, desired: &Desired) -> bool {
+    observed.options_refused.is_none() && is_outdated(member, desired)
 }
 
-/// Whether a member is to get another pod, or its pod another image.
-pub(in crate::plan) fn is_to_change(observed: &Observed, roster: &Roster<'_>, node: &Node<'_>, wish: &Wish) -> bool {
-    rolls(observed, node, wish) || space::can_have_more(observed, roster, node)
+/// Whether a member needs a new pod, or its pod a new image.
+pub(in crate::plan) fn needs_change(
+    observed: &Observed,
+    members: &MemberSet<'_>,
+    member: &MemberView<'_>,
+    desired: &Desired,
+) -> bool {
+    needs_rollout(observed, member, desired) || space::can_have_more(observed, members, member)
 }
 
-/// Whether only the image in a member's pod is to be another one.
-pub(in crate::plan) fn keeps_its_pod(node: &Node<'_>, wish: &Wish) -> bool {
-    !needs_other_pod(node, wish) && needs_other_version(node, wish)
+/// Whether a member's pod needs only a new image.
+pub(in crate::plan) fn needs_only_new_image(member: &MemberView<'_>, desired: &Desired) -> bool {
+    !needs_new_pod(member, desired) && needs_new_image(member, desired)
 }
 
-/// Whether a member's pod differs from what is wished.
-pub(in crate::plan) fn is_outdated(node: &Node<'_>, wish: &Wish) -> bool {
-    needs_other_pod(node, wish) || needs_other_version(node, wish)
+/// Whether a member's pod differs from the desired one.
+pub(in crate::plan) fn is_outdated(member: &MemberView<'_>, desired: &Desired) -> bool {
+    needs_new_pod(member, desired) || needs_new_image(member, desired)
 }
 
-pub(in crate::plan) fn needs_other_pod(node: &Node<'_>, wish: &Wish) -> bool {
-    node.annotation(TEMPLATE) != Some(wish.template.as_str())
+pub(in crate::plan) fn needs_new_pod(member: &MemberView<'_>, desired: &Desired) -> bool {
+    member.annotation(TEMPLATE) != Some(desired.template.as_str())
 }
 
-pub(in crate::plan) fn needs_other_version(node: &Node<'_>, wish: &Wish) -> bool {
-    node.annotation(VERSION) != Some(wish.version.to_string().as_str())
+pub(in crate::plan) fn needs_new_image(member: &MemberView<'_>, desired: &Desired) -> bool {
+    member.annotation(VERSION) != Some(desired.version.to_string().as_str())
 }
 
-/// Whether two pods are made of the same.
-pub(in crate::plan) fn same_pod(one: &Node<'_>, other: &Node<'_>) -> bool {
+/// Whether two pods have the same template and version.
+pub(in crate::plan) fn same_template(one: &MemberView<'_>, other: &MemberView<'_>) -> bool {
     [TEMPLATE, VERSION].iter().all(|name| one.annotation(name) == other.annotation(name))
 }

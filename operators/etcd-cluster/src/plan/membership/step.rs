@@ -1,143 +1,143 @@
-//! Pure: one step, as it is decided.
+//! Pure: one step of the membership. Pure data.
 
 use std::sync::Arc;
 
 use api::Reason;
 
-use crate::plan::objects::Start;
+use crate::plan::objects::InitialState;
 
 /// One step.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// All is as wished.
+pub enum EtcdStep {
+    /// Do nothing: the members are as desired.
     Rest,
-    /// Nothing can be done until something changes.
+    /// Wait until something changes.
     Wait(Wait),
-    /// Nothing can be done until a person does something: the condition's reason and message.
+    /// Wait for a user or administrator: the reason and message of the condition.
     Stuck(Reason, String),
-    /// Make claims of an earlier object of this name this cluster's own.
+    /// Adopt PVCs of an earlier object of this name.
     Adopt {
-        /// Whose.
+        /// Their names.
         names: Vec<String>,
     },
-    /// Make a member's pod, and its claim if it has none.
+    /// Create a member's pod, and its PVC if it has none.
     Start {
         /// The member.
         name: Arc<str>,
-        /// How it begins.
-        start: Start,
+        /// How its etcd starts.
+        state: InitialState,
     },
-    /// Have etcd list a member whose pod waits for that.
+    /// Add a member whose pod waits for that.
     Add {
         /// The member.
         name: String,
-        /// Whether it shall not vote yet.
+        /// Whether it joins as a learner.
         learner: bool,
     },
-    /// Put an entry into the log that changes nothing, for a learner to go on.
+    /// Append a log entry that changes nothing, so that a learner proceeds.
     Nudge {
-        /// The learner's name.
+        /// The learner.
         name: String,
     },
-    /// Let a learner vote.
+    /// Promote a learner.
     Promote {
-        /// The learner's name.
+        /// The learner.
         name: String,
         /// Its id.
         id: u64,
     },
-    /// Take a member off etcd's list, having marked its pod for that.
+    /// Mark a member's pod and PVC for removal, and remove the member.
     Remove {
         /// The member.
         name: String,
         /// Its id.
         id: u64,
-        /// Why, in words, if it is not that fewer are wanted.
-        dead: Option<String>,
+        /// Why it is replaced, unless it is removed for a smaller size.
+        replaced_because: Option<String>,
     },
-    /// Delete the pod of somebody who is no member.
-    DropPod {
-        /// Whose.
+    /// Delete a pod.
+    DeletePod {
+        /// Its name.
         name: String,
     },
-    /// Delete the pod of a member that comes back on its volume, as the spec asks, having noted on its claim that it shall.
-    Renew {
-        /// Whose.
+    /// Delete the pod of a member that returns on its volume with the desired configuration, which its PVC records first.
+    RecreatePod {
+        /// The member.
         name: String,
     },
-    /// Delete or retire the claim of somebody who is no member.
-    DropClaim {
-        /// Whose.
+    /// Delete or retire the PVC of a removed member.
+    RemoveClaim {
+        /// Its name.
         name: String,
     },
-    /// Have another member lead.
+    /// Transfer leadership.
     MoveLeader {
-        /// The next leader's name.
+        /// The next leader.
         to: String,
-        /// Whether a person asks for it, and nothing else.
-        asked: bool,
+        /// Whether the reason is a user's request.
+        requested: bool,
     },
-    /// Have the log grow, up to where all members have taken a snapshot, before the first one leaves 3.6.
+    /// Append log entries until all members have taken a snapshot, before the first one leaves 3.6.
     Fill {
-        /// Through which member.
+        /// The member to write through.
         name: String,
-        /// By how many entries now.
+        /// How many now.
         entries: u64,
         /// How many are left after that.
         left: u64,
     },
-    /// Take back the alarms by which etcd refuses writes: it does until the last one is off.
+    /// Disarm the NOSPACE alarms: etcd rejects writes until the last one is disarmed.
     Disarm {
         /// The members that raised them.
         ids: Vec<u64>,
     },
-    /// Find out whether the wished image can be pulled, before the first member gets it.
-    Pull {
+    /// Check whether the desired image can be pulled, before the first member gets it.
+    CheckImage {
         /// The member on whose node.
-        beside: String,
+        member: String,
     },
-    /// Delete the pod that has found that out.
-    DropPull {
-        /// Whether it has found out nothing, so that another one tries.
-        again: bool,
+    /// Delete the pod of that check.
+    DeleteImageCheck {
+        /// Whether it had no result, so that the check is repeated.
+        retry: bool,
     },
-    /// Find out whether a pod as the spec asks starts, before a member gives up its own for one.
-    Try {
+    /// Check whether a pod of the current spec starts, before a member gives up its own for one.
+    CheckPlacement {
         /// The member.
         member: String,
-        /// Whether the pod asks for all that the member's does, and not only for what that one does not have.
-        whole: bool,
+        /// Whether the trial pod requests all resources that the member's does, and not only what the present pod lacks.
+        full: bool,
     },
-    /// Delete the pods that have found that out.
-    DropTrials,
-    /// Give a member's pod the wished version's image.
+    /// Delete the pods of that check.
+    DeletePlacementChecks,
+    /// Set the desired image in a member's pod.
     Upgrade {
-        /// Whose.
+        /// The member.
         name: String,
     },
 }
 
-/// What is waited for.
+/// What the step waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wait {
-    /// In one CamelCase word.
+    /// The reason of the condition.
     pub reason: Reason,
-    /// In words.
+    /// The message of the condition.
     pub message: String,
-    /// Whether etcd has to be asked again soon: no watch will tell.
-    pub soon: bool,
+    /// Whether etcd has to be polled, since no watch reports the change.
+    pub polls: bool,
 }
 
-impl Step {
+impl EtcdStep {
     pub(in crate::plan) fn stuck(reason: impl Into<Reason>, message: impl Into<String>) -> Self {
         Self::Stuck(reason.into(), message.into())
     }
 
     pub(in crate::plan) fn wait(reason: impl Into<Reason>, message: impl Into<String>) -> Self {
-        Self::Wait(Wait { reason: reason.into(), message: message.into(), soon: false })
+        Self::Wait(Wait { reason: reason.into(), message: message.into(), polls: false })
     }
 
-    pub(super) fn ask_again(reason: impl Into<Reason>, message: impl Into<String>) -> Self {
-        Self::Wait(Wait { reason: reason.into(), message: message.into(), soon: true })
+    pub(super) fn poll(reason: impl Into<Reason>, message: impl Into<String>) -> Self {
+        Self::Wait(Wait { reason: reason.into(), message: message.into(), polls: true })
     }
 }

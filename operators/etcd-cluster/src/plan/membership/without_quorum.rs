@@ -1,111 +1,110 @@
-//! Pure: without quorum: members come back as themselves on their volumes, and nothing else is done.
+//! Pure: steps without quorum: the operator restarts the same members on their volumes and changes nothing else.
 
 use api::etcd_cluster::{EtcdClusterReason, MemberRole, MemberStatus};
 use jiff::Timestamp;
 
-use super::again::again;
-use super::step::Step;
-use super::troubles::waiting_for;
-use super::{healing, repair, unreached};
-use crate::plan::objects::{Facts, Start};
-use crate::plan::roster::{Node, Roster};
-use crate::plan::wish::Wish;
+use super::failure::waiting_message;
+use super::restart::restart;
+use super::step::EtcdStep;
+use super::{recreation, repair, unreachable};
+use crate::plan::desired::Desired;
+use crate::plan::member_set::{MemberSet, MemberView};
+use crate::plan::objects::{InitialState, VolumeFacts};
 use crate::plan::{Observed, hold, quorum};
 
-const AUTHENTICATION: &str = "etcd's authentication is on, and this operator has no user there yet, so it cannot tell how \
-    members fare: pods that are gone come back on their volumes, and nothing else is changed, until authentication is \
-    off (etcdctl auth disable)";
+const AUTHENTICATION: &str = "the state of the members is unknown: etcd requires authentication, and this operator has no etcd \
+    user, so it only recreates deleted pods on their volumes; turn authentication off (etcdctl auth disable)";
 
-/// Without quorum, the same members are started again on their volumes, and nothing else is done.
-pub(super) fn step(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: Timestamp) -> Step {
+/// The next step without quorum.
+pub(super) fn step(observed: &Observed, members: &MemberSet<'_>, desired: &Desired, now: Timestamp) -> EtcdStep {
     let known = &observed.cluster.status.member_statuses;
     let voters = observed.cluster.status.listed().count();
     let (mut lost, mut waiting) = (None, None);
     for status in known {
-        let node = roster.nodes.iter().find(|node| node.name == status.name);
-        // Where no id is known of any, status was lost, and tells nothing of who was listed.
-        let unborn = is_to_be_listed(status) && voters > 0;
-        let repaired = node.and_then(|node| {
-            let failing = repair::failing(roster, wish, node, unborn);
-            failing.or_else(|| repair::isolated(observed, roster, wish, node, unborn, now))
+        let member = members.get(&status.name);
+        // If no member has an id there, the status was lost, and does not say which members were listed.
+        let never_started = is_to_be_listed(status) && voters > 0;
+        let recreated = member.and_then(|member| {
+            let failing = recreation::failing(members, desired, member, never_started);
+            failing.or_else(|| recreation::isolated(observed, members, desired, member, never_started, now))
         });
-        if let Some(step) = repaired {
+        if let Some(step) = recreated {
             return step;
         }
-        match node {
+        match member {
             _ if status.id.is_none() => {}
-            Some(node) if hold::is_dying(node) && !node.has_run() => {
-                lost = Some((status.name.clone(), healing::DYING.to_owned()));
+            Some(member) if hold::is_held_and_terminating(member) && !member.has_run() => {
+                lost = Some((status.name.clone(), repair::HELD_CLAIM_TERMINATING.to_owned()));
             }
-            Some(node) if node.pod.is_some() => {
-                lost = lost.or_else(|| healing::lost(roster, node).map(|why| (status.name.clone(), why)));
+            Some(member) if member.pod.is_some() => {
+                lost = lost.or_else(|| repair::data_lost(members, member).map(|why| (status.name.clone(), why)));
             }
-            Some(node) if node.claim.is_some_and(|claim| !claim.lost && !claim.meta.deleting) => {
+            Some(member) if member.usable_claim().is_some() => {
                 if status.role == MemberRole::Joining {
-                    return Step::Start { name: node.name.as_str().into(), start: Start::Join };
+                    return EtcdStep::Start { name: member.name.as_str().into(), state: InitialState::Existing };
                 }
-                // What keeps one down keeps no other down.
-                match again(observed, roster, wish, &node.name) {
-                    wait @ (Step::Wait(_) | Step::Stuck(..)) => waiting = waiting.or(Some(wait)),
+                // A member that has to wait does not keep others from restarting.
+                match restart(observed, members, desired, &member.name) {
+                    wait @ (EtcdStep::Wait(_) | EtcdStep::Stuck(..)) => waiting = waiting.or(Some(wait)),
                     step => return step,
                 }
             }
             _ => lost = Some((status.name.clone(), "its data is lost".to_owned())),
         }
     }
-    if let Some(node) = unknown(observed, roster) {
-        return again(observed, roster, wish, &node.name);
+    if let Some(member) = member_not_in_status(observed, members) {
+        return restart(observed, members, desired, &member.name);
     }
-    // Before 3.4 one that has just been listed may be what quorum needs, and it has never started. It comes after those that hold data:
-    // its pod may be one that the API server refuses.
+    // Before 3.4, quorum may need a member that has just been listed and never started. It comes after those that hold data: the
+    // API server may reject its pod.
     let without_pod = |status: &&MemberStatus| {
-        is_to_be_listed(status) && roster.nodes.iter().all(|node| node.name != status.name || node.pod.is_none())
+        is_to_be_listed(status) && members.all.iter().all(|member| member.name != status.name || member.pod.is_none())
     };
     if let Some(status) = known.iter().find(without_pod) {
-        return Step::Start { name: status.name.as_str().into(), start: Start::Join };
+        return EtcdStep::Start { name: status.name.as_str().into(), state: InitialState::Existing };
     }
     if let Some(wait) = waiting {
         return wait;
     }
-    if observed.etcd.denied {
-        return Step::stuck(EtcdClusterReason::AuthenticationRequired, AUTHENTICATION);
+    if observed.etcd.auth_required {
+        return EtcdStep::stuck(EtcdClusterReason::AuthenticationRequired, AUTHENTICATION);
     }
-    let answering = roster.nodes.iter().filter(|node| node.endpoint.is_some()).count();
+    let answering = members.all.iter().filter(|member| member.endpoint.is_some()).count();
     let why = observed.etcd.members.as_ref().err().map_or("", String::as_str);
     let count = format!("{answering} of {voters} members answer ({why})");
     let needed = (voters / 2 + 1).saturating_sub(answering);
-    if let Some(told) = unreached::told(observed, roster, &count, needed, now) {
-        return told;
+    if let Some(step) = unreachable::step(observed, members, &count, needed, now) {
+        return step;
     }
-    // Who is alone with an empty disk is no reason to give up the others' data.
-    let or_else = if observed.etcd.alone { "" } else { ", or restore the cluster from a backup" };
+    // A member that lists itself alone, perhaps on an empty disk, is no reason to give up the data of the others.
+    let or_else = if observed.etcd.list_distrusted { "" } else { ", or restore the cluster from a backup" };
     match lost {
-        // Those that could do without it may only be late.
-        Some((name, why)) if quorum::is_lost(&observed.cluster, now) && answering <= voters / 2 => Step::stuck(
+        // If the others could have quorum without it, they may only be late.
+        Some((name, why)) if quorum::is_lost(&observed.cluster, now) && answering <= voters / 2 => EtcdStep::stuck(
             EtcdClusterReason::QuorumLost,
-            format!("{count}, and member {name} cannot come back: {why}; bring its volume back{or_else}"),
+            format!("{count}, and member {name} cannot restart: {why}; recover its volume{or_else}"),
         ),
         _ => {
-            let first = roster.nodes.iter().find(|node| node.pod.is_some() && node.endpoint.is_none());
-            let first = first.map_or_else(String::new, |node| format!("; {}", waiting_for(node)));
-            Step::ask_again(EtcdClusterReason::QuorumLost, format!("{count}{first}"))
+            let first = members.all.iter().find(|member| member.pod.is_some() && member.endpoint.is_none());
+            let first = first.map_or_else(String::new, |member| format!("; {}", waiting_message(member)));
+            EtcdStep::poll(EtcdClusterReason::QuorumLost, format!("{count}{first}"))
         }
     }
 }
 
-/// Whether a member has never been seen to be listed.
+/// Whether etcd has never listed a member.
 fn is_to_be_listed(status: &MemberStatus) -> bool {
     status.id.is_none() && status.role == MemberRole::Joining
 }
 
-/// A member whose volume tells that it is one, though the status does not: that came from a backup, or was found again from
-/// fewer volumes than there are now.
-fn unknown<'r, 'a>(observed: &Observed, roster: &'r Roster<'a>) -> Option<&'r Node<'a>> {
+/// A member that is known from its volume alone: the status came from a backup, or was recovered from fewer volumes than there
+/// are now.
+fn member_not_in_status<'r, 'a>(observed: &Observed, members: &'r MemberSet<'a>) -> Option<&'r MemberView<'a>> {
     let status = &observed.cluster.status;
-    let is_known = |node: &Node<'_>| status.member_statuses.iter().any(|known| known.name == node.name);
-    let is_ours = |node: &Node<'_>| {
-        let claim = node.claim.filter(|claim| !claim.lost && !claim.meta.deleting);
-        claim.and_then(Facts::of).is_some_and(|facts| Some(facts.cluster_id) == status.cluster_id)
+    let is_known = |member: &MemberView<'_>| status.member_statuses.iter().any(|known| known.name == member.name);
+    let is_of_cluster = |member: &MemberView<'_>| {
+        let facts = member.usable_claim().and_then(VolumeFacts::of);
+        facts.is_some_and(|facts| Some(facts.cluster_id) == status.cluster_id)
     };
-    roster.nodes.iter().find(|node| node.pod.is_none() && !is_known(node) && is_ours(node))
+    members.all.iter().find(|member| member.pod.is_none() && !is_known(member) && is_of_cluster(member))
 }

@@ -11,16 +11,19 @@ use runtime::projections::DisruptionBudget;
 use super::labels::{labels, selected};
 use crate::EtcdCluster;
 
-/// The budget that keeps evictions (node drains) from breaking the quorum of `voters`.
-pub(in crate::plan) fn budget(cluster: &EtcdCluster, voters: usize, apart: bool) -> Apply {
+/// The PodDisruptionBudget, which keeps evictions (node drains) from breaking the quorum of `voters`.
+pub(in crate::plan) fn budget(cluster: &EtcdCluster, voters: usize, own_only: bool) -> Apply {
     let quorum = i32::try_from(voters / 2 + 1).unwrap_or(i32::MAX);
     let metadata = ObjectMeta { labels: Some(labels(cluster)), ..child_meta(&EtcdCluster::KIND, &cluster.meta) };
     let budget = policy::PodDisruptionBudget {
         metadata,
         spec: Some(policy::PodDisruptionBudgetSpec {
             min_available: Some(IntOrString::Int(quorum)),
-            selector: Some(LabelSelector { match_labels: Some(selected(cluster, apart)), ..LabelSelector::default() }),
-            // Members that are not ready may be so because quorum is lost: then each of them is still needed.
+            selector: Some(LabelSelector {
+                match_labels: Some(selected(cluster, own_only)),
+                ..LabelSelector::default()
+            }),
+            // Members may be not ready because quorum is lost: then each of them is still needed.
             unhealthy_pod_eviction_policy: Some("IfHealthyBudget".to_owned()),
             ..policy::PodDisruptionBudgetSpec::default()
         }),

@@ -1,4 +1,4 @@
-//! Pure: the claim of one member's volume, which bears the member's name.
+//! Pure: the PVC of a member, which has the member's name.
 
 use std::collections::BTreeMap;
 
@@ -9,153 +9,154 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use runtime::cache::Projection;
 use runtime::plan::Apply;
-use runtime::plan::meta::{MANAGER, child_meta, not_for_pruning};
-use runtime::projections::Claim;
+use runtime::plan::meta::{MANAGER, argocd_no_prune_annotations, child_meta};
+use runtime::projections::Pvc;
 
 use serde_json::json;
 
 use super::annotations::RETIRING;
-use super::facts::{Facts, has_yet_to_vote};
 use super::labels::{
-    JOINING, NAMESPACE, NEXT, NODE, OWNER_UID, PROVEN, PROVEN_SPEC, RETIRED, RETIRED_BY, member_labels,
+    JOINING, KNOWN_GOOD, KNOWN_GOOD_SPEC, MEMBER_NAME, NAMESPACE, NEXT, OWNER_UID, RETIRED, RETIRED_BY, member_labels,
 };
+use super::volume_facts::{VolumeFacts, has_yet_to_vote};
 use crate::EtcdCluster;
-use crate::plan::proven::Proven;
-use crate::plan::roster::Roster;
+use crate::plan::known_good::KnownGoodConfig;
+use crate::plan::member_set::MemberSet;
 use crate::plan::size::bytes;
 
-/// How large volumes are that nobody gave a size.
+/// The size of volumes if the spec has none.
 const DEFAULT_SIZE: &str = "1Gi";
 
-/// What is known of a claim before it is applied.
+/// The inputs of a PVC.
 #[derive(Clone, Debug, Default)]
-pub(in crate::plan) struct Known<'a> {
-    /// The claim, if it is there.
-    pub(in crate::plan) live: Option<&'a Claim>,
-    /// Another one, of which it is to hold the data, if it is not there yet.
-    pub(in crate::plan) peer: Option<&'a Claim>,
+pub(in crate::plan) struct ClaimInputs<'a> {
+    /// The live PVC, if it exists.
+    pub(in crate::plan) live: Option<&'a Pvc>,
+    /// The PVC of another member, whose data has to fit, if it does not exist yet.
+    pub(in crate::plan) peer: Option<&'a Pvc>,
     /// What its volume holds.
-    pub(in crate::plan) facts: Option<Facts>,
-    /// Whether its member has yet to vote for the first time.
+    pub(in crate::plan) facts: Option<VolumeFacts>,
+    /// Whether its member has never voted.
     pub(in crate::plan) joining: bool,
 }
 
-impl<'a> Known<'a> {
-    /// Of a claim that is not there yet: it is no smaller than those of all others, whose data it is to hold.
-    pub(in crate::plan) fn beside(roster: &Roster<'a>, joining: bool) -> Self {
-        let size = |claim: &&Claim| claim.requested.as_deref().and_then(bytes);
-        let others = roster.nodes.iter().filter_map(|node| node.claim).filter(|claim| size(claim).is_some());
+impl<'a> ClaimInputs<'a> {
+    /// The inputs of a PVC that does not exist yet: it is no smaller than all others, whose data has to fit.
+    pub(in crate::plan) fn for_new_claim(members: &MemberSet<'a>, joining: bool) -> Self {
+        let size = |claim: &&Pvc| claim.requested.as_deref().and_then(bytes);
+        let others = members.all.iter().filter_map(|member| member.claim).filter(|claim| size(claim).is_some());
         Self { live: None, peer: others.min_by_key(size), facts: None, joining }
     }
 
-    fn of(live: &'a Claim) -> Self {
-        Self { live: Some(live), peer: None, facts: Facts::of(live), joining: has_yet_to_vote(live) }
+    fn of(live: &'a Pvc) -> Self {
+        Self { live: Some(live), peer: None, facts: VolumeFacts::of(live), joining: has_yet_to_vote(live) }
     }
 }
 
-/// The claim of `member`, with what is known of its volume. Only what is deleted with the cluster has it as owner: garbage
-/// collection would take a retained one away.
+/// The PVC of `member`. Only a PVC that is deleted with the cluster has an owner reference: garbage collection would delete a
+/// retained one.
 ///
-/// A claim that is there keeps its size in this write; see [`grown`]. Whatever else a claim has to tell must not depend on
-/// whether its StorageClass lets volumes grow.
-pub(in crate::plan) fn claim(cluster: &EtcdCluster, member: &str, known: Known<'_>) -> Apply {
+/// A live PVC keeps its size in this write; see [`grown`]. Its other fields must not depend on whether its StorageClass allows
+/// expansion.
+pub(in crate::plan) fn claim(cluster: &EtcdCluster, member: &str, inputs: ClaimInputs<'_>) -> Apply {
     let mut labels = member_labels(cluster, member);
-    labels.extend(known.facts.into_iter().flat_map(Facts::labels));
-    labels.extend(known.joining.then(|| (JOINING.to_owned(), "true".to_owned())));
+    labels.extend(inputs.facts.into_iter().flat_map(VolumeFacts::labels));
+    labels.extend(inputs.joining.then(|| (JOINING.to_owned(), "true".to_owned())));
     labels.insert(OWNER_UID.to_owned(), cluster.meta.uid.to_string());
     labels.insert(NAMESPACE.to_owned(), cluster.meta.key.namespace.to_string());
     let owned = child_meta(&EtcdCluster::KIND, &cluster.meta);
     let owner_references = if policy(cluster) == OnDelete::Delete { owned.owner_references } else { None };
-    let annotations = owner_references.is_none().then(not_for_pruning);
+    let annotations = owner_references.is_none().then(argocd_no_prune_annotations);
     let metadata = ObjectMeta { labels: Some(labels), annotations, owner_references, ..ObjectMeta::default() };
-    let claim = PersistentVolumeClaim { metadata, spec: Some(spec(cluster, known.live.or(known.peer))), status: None };
-    let mut apply = Apply::new(Claim::KIND, cluster.meta.key.sibling(member), &claim);
-    if let Some(requested) = known.live.and_then(|live| live.requested.as_deref()) {
+    let claim =
+        PersistentVolumeClaim { metadata, spec: Some(spec(cluster, inputs.live.or(inputs.peer))), status: None };
+    let mut apply = Apply::new(Pvc::KIND, cluster.meta.key.sibling(member), &claim);
+    if let Some(requested) = inputs.live.and_then(|live| live.requested.as_deref()) {
         apply.body["spec"]["resources"]["requests"]["storage"] = requested.into();
     }
     apply
 }
 
-/// The size that a claim is to request, if that is more than it does: a write of its own, since the API server refuses it
-/// where the StorageClass does not let volumes grow.
-pub(in crate::plan) fn grown(cluster: &EtcdCluster, live: &Claim) -> Option<Apply> {
-    let asked = asked(cluster, Some(live))?;
-    let grows = bytes(&asked)? > bytes(live.requested.as_deref()?)?;
+/// Raises the size that a PVC requests, if the spec has a larger one: a separate write, since the API server rejects it if the
+/// StorageClass does not allow expansion.
+pub(in crate::plan) fn grown(cluster: &EtcdCluster, live: &Pvc) -> Option<Apply> {
+    let wanted = requested_size(cluster, Some(live))?;
+    let grows = bytes(&wanted)? > bytes(live.requested.as_deref()?)?;
     grows.then(|| {
         Apply::part(
-            Claim::KIND,
+            Pvc::KIND,
             &live.meta,
             "size",
-            &json!({ "spec": { "resources": { "requests": { "storage": asked } } } }),
+            &json!({ "spec": { "resources": { "requests": { "storage": wanted } } } }),
         )
     })
 }
 
-/// The mark of a claim whose member is no more. A write of its own, that a spec which the API server refuses for claims keeps
-/// none from being retired.
-pub(in crate::plan) fn retired(live: &Claim) -> Apply {
+/// Retires the PVC of a removed member: a separate write, so that it succeeds even if the API server rejects the spec of PVCs.
+pub(in crate::plan) fn retired(live: &Pvc) -> Apply {
     Apply::part(
-        Claim::KIND,
+        Pvc::KIND,
         &live.meta,
         "retired",
         &json!({ "metadata": { "labels": { RETIRED: "true", RETIRED_BY: MANAGER } } }),
     )
 }
 
-/// The mark of a claim whose member is about to be removed; or that it is not. Not by leaving it out: somebody else may own it, too, as
-/// whoever restored the claim from a backup.
-pub(in crate::plan) fn marked_as_retiring(live: &Claim, retires: bool) -> Apply {
-    let mark = json!({ "metadata": { "labels": { RETIRING: retires.to_string() } } });
-    Apply::part(Claim::KIND, &live.meta, "retire", &mark)
+/// Marks the PVC of a member that is about to be removed, or unmarks it. To unmark it, the label is set to false, since another
+/// field manager may own it, too, for example after the PVC was restored from a backup.
+pub(in crate::plan) fn marked_as_retiring(live: &Pvc, retiring: bool) -> Apply {
+    let mark = json!({ "metadata": { "labels": { RETIRING: retiring.to_string() } } });
+    Apply::part(Pvc::KIND, &live.meta, "retire", &mark)
 }
 
-/// Whether garbage collection would take a claim away with the cluster, which is to be retained.
-pub(in crate::plan) fn is_owned_in_vain(cluster: &EtcdCluster, live: &Claim) -> bool {
+/// Whether a PVC has an owner reference, so that garbage collection would delete it with the cluster, though it is to be
+/// retained.
+pub(in crate::plan) fn has_unwanted_owner(cluster: &EtcdCluster, live: &Pvc) -> bool {
     policy(cluster) == OnDelete::Retain && live.meta.controlled_by(&cluster.meta.uid)
 }
 
-/// The note on a claim of what its member has been seen to run with.
-pub(in crate::plan) fn proven(live: &Claim, proven: &Proven) -> Apply {
-    let spec = serde_json::to_string(proven).unwrap_or_default();
-    let note = json!({ "metadata": { "labels": { PROVEN: proven.mark() }, "annotations": { PROVEN_SPEC: spec } } });
-    Apply::part(Claim::KIND, &live.meta, "proven", &note)
+/// Records the known good configuration of a member on its PVC.
+pub(in crate::plan) fn known_good(live: &Pvc, known_good: &KnownGoodConfig) -> Apply {
+    let spec = serde_json::to_string(known_good).unwrap_or_default();
+    let (labels, annotations) = (json!({ KNOWN_GOOD: known_good.fingerprint() }), json!({ KNOWN_GOOD_SPEC: spec }));
+    let record = json!({ "metadata": { "labels": labels, "annotations": annotations } });
+    Apply::part(Pvc::KIND, &live.meta, "proven", &record)
 }
 
-/// The note on a claim of what its member's next pod is made of; or that there is none.
-pub(in crate::plan) fn next(live: &Claim, mark: Option<&str>) -> Apply {
-    let note = mark.map_or_else(|| json!({}), |mark| json!({ "metadata": { "labels": { NEXT: mark } } }));
-    Apply::part(Claim::KIND, &live.meta, "next", &note)
+/// Records the configuration of a member's next pod on its PVC, or removes that record.
+pub(in crate::plan) fn next(live: &Pvc, mark: Option<&str>) -> Apply {
+    let record = mark.map_or_else(|| json!({}), |mark| json!({ "metadata": { "labels": { NEXT: mark } } }));
+    Apply::part(Pvc::KIND, &live.meta, "next", &record)
 }
 
-/// The finalizer that keeps a claim as long as its volume holds data that others may not have; or that there is none. A write
-/// of its own, that a spec which the API server refuses for claims keeps none from being released.
-pub(in crate::plan) fn held(live: &Claim, hold: bool) -> Apply {
+/// Adds the finalizer that protects a PVC as long as its volume may have data of its own, or removes it: a separate write, so
+/// that it succeeds even if the API server rejects the spec of PVCs.
+pub(in crate::plan) fn held(live: &Pvc, hold: bool) -> Apply {
     let finalizers: &[&str] = if hold { &[UNSAVED_DATA] } else { &[] };
-    Apply::part(Claim::KIND, &live.meta, "held", &json!({ "metadata": { "finalizers": finalizers } }))
+    Apply::part(Pvc::KIND, &live.meta, "held", &json!({ "metadata": { "finalizers": finalizers } }))
 }
 
-/// The same claim as this cluster's, whoever it was made for, and what its volume holds is kept in mind; a copy does not become a member's.
-pub(in crate::plan) fn adopted(cluster: &EtcdCluster, live: &Claim) -> Apply {
-    let mut apply = claim(cluster, &live.meta.key.name, Known::of(live));
-    if let Some(member) = live.labels.get(NODE) {
-        apply.body["metadata"]["labels"][NODE] = member.as_str().into();
+/// Adopts a PVC for this cluster, with the record of its data. A copy does not become the PVC of a member.
+pub(in crate::plan) fn adopted(cluster: &EtcdCluster, live: &Pvc) -> Apply {
+    let mut apply = claim(cluster, &live.meta.key.name, ClaimInputs::of(live));
+    if let Some(member) = live.labels.get(MEMBER_NAME) {
+        apply.body["metadata"]["labels"][MEMBER_NAME] = member.as_str().into();
     }
     apply.seen = Some(live.meta.uid.clone());
     apply
 }
 
-/// A claim that nobody will ever make: from how the API server would complete it one sees whether there is a default
-/// StorageClass.
-pub fn probe_claim(cluster: &EtcdCluster) -> Apply {
-    claim(cluster, &format!("{}-probe", cluster.meta.key.name), Known::default())
+/// A PVC for a dry run only: how the API server completes it shows whether there is a default StorageClass.
+pub fn default_class_probe(cluster: &EtcdCluster) -> Apply {
+    claim(cluster, &format!("{}-probe", cluster.meta.key.name), ClaimInputs::default())
 }
 
-/// What becomes of volumes of members that are removed, and of all when the cluster is deleted.
+/// What happens to the volumes of removed members, and to all volumes when the cluster is deleted.
 pub(in crate::plan) fn policy(cluster: &EtcdCluster) -> OnDelete {
     cluster.spec.storage.as_ref().map(|storage| storage.on_delete).unwrap_or_default()
 }
 
-fn spec(cluster: &EtcdCluster, live: Option<&Claim>) -> PersistentVolumeClaimSpec {
+fn spec(cluster: &EtcdCluster, live: Option<&Pvc>) -> PersistentVolumeClaimSpec {
     let given = cluster.spec.pod.as_ref().and_then(|pod| pod.persistent_volume_claim_spec.clone());
     if let Some(spec) = given {
         let modes = spec.access_modes.or_else(|| Some(vec!["ReadWriteOnce".to_owned()]));
@@ -179,27 +180,27 @@ fn spec(cluster: &EtcdCluster, live: Option<&Claim>) -> PersistentVolumeClaimSpe
     }
 }
 
-/// How large a member's volume is by its claim, in bytes: what the spec asks for, unless the claim reports less.
-pub(in crate::plan) fn volume(cluster: &EtcdCluster, live: Option<&Claim>) -> Option<u64> {
-    let asked = bytes(&asked(cluster, live)?)?;
+/// The size of a member's volume by its PVC, in bytes: that of the spec, unless the PVC reports less.
+pub(in crate::plan) fn volume(cluster: &EtcdCluster, live: Option<&Pvc>) -> Option<u64> {
+    let requested = bytes(&requested_size(cluster, live)?)?;
     let has = live.and_then(|claim| bytes(claim.capacity.as_deref()?));
-    Some(has.map_or(asked, |has| has.min(asked)))
+    Some(has.map_or(requested, |has| has.min(requested)))
 }
 
-/// Whether a claim asks for more than the spec does now.
-pub(in crate::plan) fn is_larger(cluster: &EtcdCluster, live: &Claim) -> bool {
-    let asked = |live| asked(cluster, live).as_deref().and_then(bytes);
-    asked(Some(live)) > asked(None)
+/// Whether a PVC requests more than the spec does.
+pub(in crate::plan) fn is_larger(cluster: &EtcdCluster, live: &Pvc) -> bool {
+    let size = |live| requested_size(cluster, live).as_deref().and_then(bytes);
+    size(Some(live)) > size(None)
 }
 
-/// The size that the spec asks for, but never less than a live claim requests already.
-fn asked(cluster: &EtcdCluster, live: Option<&Claim>) -> Option<String> {
+/// The size in the spec, but never less than a live PVC requests already.
+fn requested_size(cluster: &EtcdCluster, live: Option<&Pvc>) -> Option<String> {
     let requests = spec(cluster, live).resources?.requests?;
     Some(requests.get("storage")?.0.clone())
 }
 
-/// The size to request, no less than a live claim does already.
-fn never_less(wanted: String, live: Option<&Claim>) -> String {
+/// The size to request, no less than a live PVC does already.
+fn never_less(wanted: String, live: Option<&Pvc>) -> String {
     match live {
         Some(live) => live.never_less(&wanted).to_owned(),
         None => wanted,

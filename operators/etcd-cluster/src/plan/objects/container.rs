@@ -1,8 +1,8 @@
-//! Pure: the containers of a member's pod: the agent, which lets it start when it may, and etcd.
+//! Pure: the containers of a member's pod: the init step with the agent, and etcd.
 
 use std::time::Duration;
 
-use agent_protocol::{Arguments, EtcdRun, EtcdWait, Expect, MemberArgs, START_VARIABLE, Seconds};
+use agent_protocol::{AgentCommand, EtcdRun, EtcdWait, Expect, MemberArgs, START_VARIABLE, Seconds};
 use etcd_sizing::Limits;
 use k8s_openapi::api::core::v1::{
     Container, ContainerPort, EnvVar, EnvVarSource, ObjectFieldSelector, ResourceRequirements, VolumeMount,
@@ -10,48 +10,53 @@ use k8s_openapi::api::core::v1::{
 use runtime::pod::{self, command_line, mount, restricted_container};
 
 use super::given::{is_given, largest_request, quota_follows_volume};
+use super::initial_state::{InitialState, START};
 use super::ports::{CLIENT_PORT, METRICS_PORT, PEER_PORT, VOLUME_PORT};
 use super::probes;
 use super::programs::{AGENT, AGENT_PATH, ETCD, ETCD_PATH, WAIT};
-use super::start::{START, Start};
 use crate::EtcdCluster;
+use crate::plan::desired::Desired;
 use crate::plan::names::{client_url, peer_url, peers_url};
-use crate::plan::wish::Wish;
 
 /// The volume with a member's data.
 pub(super) const DATA_VOLUME: &str = "etcd-data";
-/// The volume that lives as long as the pod, with the agent in it.
+/// The volume with the agent, which exists as long as the pod.
 pub(super) const AGENT_VOLUME: &str = "agent";
 const AGENT_DIR: &str = "/multi-operator";
-/// Where the init step copies the agent to.
+/// The path to which the init step copies the agent.
 const INSTALLED_AGENT: &str = "/multi-operator/agent";
-/// How many seconds the init step waits for a name before it is started again.
+/// How many seconds the init step waits for a DNS name before it restarts.
 const DNS_TIMEOUT: u64 = 120;
-/// The variables that the agent goes by.
-const AGENTS_OWN: [&str; 3] = ["POD_IP", START_VARIABLE, "TERMINATION_LOG"];
+/// The environment variables that the agent reads.
+const AGENT_VARIABLES: [&str; 3] = ["POD_IP", START_VARIABLE, "TERMINATION_LOG"];
 const DATA_MOUNT: &str = "/var/etcd";
 const DATA_DIR: &str = "/var/etcd/data";
 
-/// The init steps. Before etcd 3.4 a member votes as soon as it is listed, so there its image must have proved to run
-/// before that.
-pub(super) fn init(cluster: &EtcdCluster, agent: &str, wish: &Wish, member: &str, start: Start) -> Vec<Container> {
+/// The init steps. Before etcd 3.4 a member votes as soon as it is listed, so one of them checks first that the image runs.
+pub(super) fn init(
+    cluster: &EtcdCluster,
+    agent: &str,
+    desired: &Desired,
+    member: &str,
+    state: InitialState,
+) -> Vec<Container> {
     let mut steps = Vec::new();
-    if start == Start::Join && !wish.version.has_learners() {
-        steps.push(trial("try", cluster, wish));
+    if state == InitialState::Existing && !desired.version.has_learners() {
+        steps.push(trial("try", cluster, desired));
     }
-    // For ever, unless the spec says otherwise; but a step that fails and is started again also says why it waits.
+    // It waits forever, unless the spec limits that. But a step that fails and restarts also reports why it waits.
     let timeout = cluster.spec.pod.as_ref().map_or(0, |pod| pod.dns_timeout_in_second);
     let timeout = u64::try_from(timeout).ok().filter(|timeout| *timeout > 0).unwrap_or(DNS_TIMEOUT);
     let wait = EtcdWait {
         install: Some(AGENT_DIR.into()),
-        member: place(cluster, member, start),
+        member: member_args(cluster, member, state),
         dns_timeout: Seconds(Duration::from_secs(timeout)),
     };
     steps.push(Container {
         name: WAIT.to_owned(),
         image: Some(agent.to_owned()),
         command: Some(wait.command(AGENT_PATH)),
-        env: Some(own(start)),
+        env: Some(agent_variables(state)),
         resources: resources(cluster),
         security_context: Some(restricted_container()),
         volume_mounts: Some(mounts()),
@@ -60,11 +65,11 @@ pub(super) fn init(cluster: &EtcdCluster, agent: &str, wish: &Wish, member: &str
     steps
 }
 
-/// Shows that the image can be pulled, and that etcd is in it.
-pub(super) fn trial(name: &str, cluster: &EtcdCluster, wish: &Wish) -> Container {
+/// Checks that the image can be pulled and has etcd.
+pub(super) fn trial(name: &str, cluster: &EtcdCluster, desired: &Desired) -> Container {
     Container {
         name: name.to_owned(),
-        image: Some(wish.image()),
+        image: Some(desired.image()),
         command: Some(command_line(&[ETCD_PATH, "--version"])),
         resources: resources(cluster),
         security_context: Some(restricted_container()),
@@ -72,7 +77,7 @@ pub(super) fn trial(name: &str, cluster: &EtcdCluster, wish: &Wish) -> Container
     }
 }
 
-/// Shows that the agent's image can be pulled, and that the agent runs here.
+/// Checks that the agent's image can be pulled, and that the agent runs.
 pub(super) fn agent_trial(cluster: &EtcdCluster, image: &str) -> Container {
     Container {
         name: AGENT.to_owned(),
@@ -84,34 +89,35 @@ pub(super) fn agent_trial(cluster: &EtcdCluster, image: &str) -> Container {
     }
 }
 
-/// The variables that the spec gives. What the agent goes by is not the spec's, not even in objects from before the API refused it.
-pub(super) fn given(cluster: &EtcdCluster) -> impl Iterator<Item = EnvVar> {
-    let given = cluster.spec.pod.iter().flat_map(|pod| &pod.etcd_env);
-    given.filter(|variable| !AGENTS_OWN.contains(&variable.name.as_str())).cloned()
+/// The environment variables in the spec; not those of the agent, which objects may have that are older than their rejection by
+/// the API.
+pub(super) fn spec_variables(cluster: &EtcdCluster) -> impl Iterator<Item = EnvVar> {
+    let variables = cluster.spec.pod.iter().flat_map(|pod| &pod.etcd_env);
+    variables.filter(|variable| !AGENT_VARIABLES.contains(&variable.name.as_str())).cloned()
 }
 
-/// etcd itself. The agent stands before it at every start, lest a member that lost its data votes as if it had not.
+/// The container of etcd. The agent starts etcd, so that a member that has lost its data does not vote as if it had not.
 ///
-/// `token` goes into the ids of a cluster that is new, so that no two clusters ever have the same, be they of one object.
+/// `token` goes into the ids of a new cluster, so that no two clusters ever have the same ids, even if they belong to one object.
 pub(super) fn etcd(
     cluster: &EtcdCluster,
-    wish: &Wish,
+    desired: &Desired,
     member: &str,
-    start: Start,
+    state: InitialState,
     token: &str,
     volume: Option<u64>,
 ) -> Container {
-    let mut command = arguments(cluster, wish, member);
-    command.extend(volume.into_iter().flat_map(|volume| compaction(cluster, wish, volume)));
+    let mut command = arguments(cluster, desired, member);
+    command.extend(volume.into_iter().flat_map(|volume| compaction(cluster, desired, volume)));
     command.push(format!("--initial-cluster-token={token}"));
     let run = EtcdRun {
         state: AGENT_DIR.into(),
-        member: place(cluster, member, start),
+        member: member_args(cluster, member, state),
         command,
         ..volume.map_or_else(EtcdRun::default, |volume| limits(cluster, volume))
     };
-    let mut env = own(start);
-    env.extend(given(cluster));
+    let mut env = agent_variables(state);
+    env.extend(spec_variables(cluster));
     let port = |name: &str, port| ContainerPort {
         name: Some(name.to_owned()),
         container_port: port,
@@ -119,47 +125,47 @@ pub(super) fn etcd(
         ..ContainerPort::default()
     };
     let mut ports = vec![port("server", PEER_PORT), port("client", CLIENT_PORT)];
-    if probes::has_metrics_listener(&wish.version) {
+    if probes::has_metrics_listener(&desired.version) {
         ports.push(port("metrics", METRICS_PORT));
     }
     ports.extend(volume.map(|_| port("volume", VOLUME_PORT.into())));
     Container {
         name: ETCD.to_owned(),
-        image: Some(wish.image()),
+        image: Some(desired.image()),
         command: Some(run.command(INSTALLED_AGENT)),
         env: Some(env),
         ports: Some(ports),
         resources: resources(cluster),
-        startup_probe: Some(probes::startup(&wish.version)),
-        liveness_probe: Some(probes::liveness(&wish.version)),
-        readiness_probe: Some(probes::readiness(&wish.version)),
+        startup_probe: Some(probes::startup(&desired.version)),
+        liveness_probe: Some(probes::liveness(&desired.version)),
+        readiness_probe: Some(probes::readiness(&desired.version)),
         security_context: Some(restricted_container()),
-        // Its last words tell a corrupt volume from a bad flag.
+        // The termination message tells a corrupt volume from a bad flag.
         termination_message_policy: Some("FallbackToLogsOnError".to_owned()),
         volume_mounts: Some(mounts()),
         ..Container::default()
     }
 }
 
-/// What the agent is told of a member. The first one of a new cluster is no first one any more once the cluster is there, in the same
-/// pod: where its volume and its node's folder of the pod are lost together, nothing else keeps it from beginning an empty one.
-fn place(cluster: &EtcdCluster, member: &str, start: Start) -> MemberArgs {
+/// The arguments of the agent. The first member's pod must not bootstrap again once the cluster exists: if its volume and the
+/// pod's directory on the node are lost together, nothing else keeps it from bootstrapping an empty cluster.
+fn member_args(cluster: &EtcdCluster, member: &str, state: InitialState) -> MemberArgs {
     MemberArgs {
         name: member.to_owned(),
         peer_url: peer_url(cluster, member),
         peers_url: Some(peers_url(cluster)),
         data_dir: DATA_DIR.into(),
-        expect: match start {
-            // By the variable with its pod's annotation: kubelets read that again at each start.
-            Start::New => Expect::Variable,
-            Start::Join => Expect::Join,
-            Start::Again => Expect::Data,
+        expect: match state {
+            // By the variable with the annotation of the pod, which kubelets read again at each start.
+            InitialState::New => Expect::Variable,
+            InitialState::Existing => Expect::Join,
+            InitialState::Restart => Expect::Data,
         },
     }
 }
 
-/// etcd and its arguments. Which members there are, the agent adds at the first start.
-fn arguments(cluster: &EtcdCluster, wish: &Wish, member: &str) -> Vec<String> {
+/// etcd and its arguments. The agent adds the members at the first start.
+fn arguments(cluster: &EtcdCluster, desired: &Desired, member: &str) -> Vec<String> {
     let mut arguments = vec![
         ETCD_PATH.to_owned(),
         format!("--name={member}"),
@@ -169,7 +175,7 @@ fn arguments(cluster: &EtcdCluster, wish: &Wish, member: &str) -> Vec<String> {
         format!("--listen-client-urls=http://0.0.0.0:{CLIENT_PORT}"),
         format!("--advertise-client-urls={}", client_url(cluster, member)),
     ];
-    if probes::has_metrics_listener(&wish.version) {
+    if probes::has_metrics_listener(&desired.version) {
         arguments.push(format!("--listen-metrics-urls=http://0.0.0.0:{METRICS_PORT}"));
     }
     if let Some(bytes) = cluster.spec.quota.as_deref().and_then(crate::plan::size::bytes) {
@@ -179,8 +185,8 @@ fn arguments(cluster: &EtcdCluster, wish: &Wish, member: &str) -> Vec<String> {
     arguments
 }
 
-/// What makes etcd fit its volume, as far as the spec does not say otherwise, in docs/etcd-cluster.md: for the agent, which
-/// lowers it where the file system has less than the claim asks for, and tells how full that is.
+/// The limits that make etcd fit its volume, unless the spec sets them (docs/etcd-cluster.md). The agent lowers them if the file
+/// system is smaller than the PVC, and reports its usage.
 fn limits(cluster: &EtcdCluster, volume: u64) -> EtcdRun {
     let Limits { reserve, quota, snapshot_count } = Limits::of(volume, largest_request(cluster));
     EtcdRun {
@@ -192,13 +198,14 @@ fn limits(cluster: &EtcdCluster, volume: u64) -> EtcdRun {
     }
 }
 
-/// What keeps databases on volumes from growing by what keys were before, as far as the spec does not say otherwise.
-fn compaction(cluster: &EtcdCluster, wish: &Wish, volume: u64) -> Vec<String> {
+/// The options that compact old revisions of keys in databases on volumes, unless the spec sets them.
+fn compaction(cluster: &EtcdCluster, desired: &Desired, volume: u64) -> Vec<String> {
     if is_given(cluster, "auto-compaction-mode") || is_given(cluster, "auto-compaction-retention") {
         return Vec::new();
     }
-    // Before 3.3 there is one mode, and it counts in hours. Later versions read that as hours, too, should the pod come to them.
-    if !wish.version.at_least(3, 3, 0) {
+    // Before 3.3 there is one mode, and it counts in hours. Later versions read the value as hours, too, if the pod is upgraded
+    // to them.
+    if !desired.version.at_least(3, 3, 0) {
         return command_line(&["--auto-compaction-retention=1"]);
     }
     let minutes = etcd_sizing::compaction_minutes(volume);
@@ -209,14 +216,15 @@ fn mounts() -> Vec<VolumeMount> {
     vec![mount(DATA_VOLUME, DATA_MOUNT), mount(AGENT_VOLUME, AGENT_DIR)]
 }
 
-/// The agent's variables.
-fn own(start: Start) -> Vec<EnvVar> {
-    let begins = (start == Start::New).then(|| of_pod(START_VARIABLE, &format!("metadata.annotations['{START}']")));
-    [of_pod("POD_IP", "status.podIP")].into_iter().chain(begins).collect()
+/// The environment variables of the agent.
+fn agent_variables(state: InitialState) -> Vec<EnvVar> {
+    let annotation =
+        (state == InitialState::New).then(|| pod_field(START_VARIABLE, &format!("metadata.annotations['{START}']")));
+    [pod_field("POD_IP", "status.podIP")].into_iter().chain(annotation).collect()
 }
 
-/// A variable with a field of the pod.
-fn of_pod(name: &str, path: &str) -> EnvVar {
+/// An environment variable with a field of the pod.
+fn pod_field(name: &str, path: &str) -> EnvVar {
     let field = ObjectFieldSelector { field_path: path.to_owned(), api_version: None };
     EnvVar {
         name: name.to_owned(),

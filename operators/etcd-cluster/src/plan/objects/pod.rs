@@ -1,5 +1,4 @@
-//! Pure: a member's pod. It bears the member's name for as long as the member lives: with the volume, the name is what lets a
-//! member come back as itself.
+//! Pure: a member's pod. It has the member's name, with which, and with its volume, it restarts as the same member.
 
 use std::collections::BTreeMap;
 
@@ -15,35 +14,35 @@ use runtime::projections::Pod;
 use serde_json::{Value, json};
 
 use super::annotations::{PLACEMENT, RESTARTS, RETIRING, TEMPLATE, VERSION, VOLUME};
+use super::initial_state::{InitialState, START};
 use super::labels::{OWNER_UID, member_labels, selector};
 use super::programs::ETCD;
-use super::start::{START, Start};
 use super::{claim, container};
 use crate::EtcdCluster;
-use crate::plan::wish::{self, Wish};
+use crate::plan::desired::{self, Desired};
 use crate::plan::{Observed, names};
 
-/// Where images' users may write. The number is nobody's.
+/// The user that pods run as.
 pub(super) const USER: i64 = 1000;
 
-/// The pod of `member`, as `cluster` has it, which may be the cluster of an earlier time.
+/// The pod of `member` for the spec of `cluster`, which may be an earlier one.
 pub(in crate::plan) fn pod(
     observed: &Observed,
     cluster: &EtcdCluster,
-    wish: &Wish,
+    desired: &Desired,
     member: &str,
-    start: Start,
+    state: InitialState,
 ) -> Create {
     let claim = observed.claims.iter().find(|claim| *claim.meta.key.name == *member);
-    let volume = if wish.durable { claim::volume(cluster, claim.map(|claim| &**claim)) } else { None };
+    let volume = if desired.durable { claim::volume(cluster, claim.map(|claim| &**claim)) } else { None };
     let policy = cluster.spec.pod.clone().unwrap_or_default();
     let mut labels = policy.labels.clone();
     labels.extend(pod_labels(cluster, member));
     let mut annotations = policy.annotations.clone();
     annotations.entry(DEFAULT_CONTAINER.to_owned()).or_insert_with(|| ETCD.to_owned());
-    annotations.insert(VERSION.to_owned(), wish.version.to_string());
-    annotations.insert(START.to_owned(), start.word().to_owned());
-    annotations.insert(TEMPLATE.to_owned(), wish.template.clone());
+    annotations.insert(VERSION.to_owned(), desired.version.to_string());
+    annotations.insert(START.to_owned(), state.annotation_value().to_owned());
+    annotations.insert(TEMPLATE.to_owned(), desired.template.clone());
     annotations.insert(PLACEMENT.to_owned(), placement(cluster));
     annotations.extend(volume.map(|bytes| (VOLUME.to_owned(), bytes.to_string())));
     let owned = child_meta(&EtcdCluster::KIND, &cluster.meta);
@@ -60,89 +59,89 @@ pub(in crate::plan) fn pod(
         ),
         node_selector: (!policy.node_selector.is_empty()).then(|| policy.node_selector.clone()),
         tolerations: non_empty(policy.tolerations.clone()),
-        affinity: policy.affinity.clone().or_else(|| policy.anti_affinity.then(|| apart(cluster))),
+        affinity: policy.affinity.clone().or_else(|| policy.anti_affinity.then(|| required_anti_affinity(cluster))),
         topology_spread_constraints: Some(
-            policy.topology_spread_constraints.clone().unwrap_or_else(|| vec![spread(cluster)]),
+            policy.topology_spread_constraints.clone().unwrap_or_else(|| vec![topology_spread(cluster)]),
         ),
         priority_class_name: policy.priority_class_name.clone(),
         image_pull_secrets: non_empty(policy.image_pull_secrets.clone()),
-        init_containers: Some(container::init(cluster, &observed.agent_image, wish, member, start)),
-        containers: vec![container::etcd(cluster, wish, member, start, &observed.fresh_name, volume)],
-        volumes: Some(volumes(wish, member)),
+        init_containers: Some(container::init(cluster, &observed.agent_image, desired, member, state)),
+        containers: vec![container::etcd(cluster, desired, member, state, &observed.new_member_name, volume)],
+        volumes: Some(volumes(desired, member)),
         ..PodSpec::default()
     };
     let pod = CorePod { metadata, spec: Some(spec), status: None };
     Create::new(Pod::KIND, cluster.meta.key.sibling(member), &pod)
 }
 
-/// The same pod with the wished version's image. Only the container restarts: address, volume and place stay.
-pub(in crate::plan) fn next_image(live: &Pod, wish: &Wish) -> Apply {
-    let etcd = live.running.as_ref().and_then(|running| running.container(ETCD));
-    // What has never run is started, not started again.
-    let restarts = etcd.map_or(0, |etcd| etcd.restarts + i32::from(etcd.running || etcd.ended.is_some()));
+/// Sets the image of the desired version. Only the container restarts: the pod keeps its address, volume and node.
+pub(in crate::plan) fn next_image(live: &Pod, desired: &Desired) -> Apply {
+    let etcd = live.details.as_ref().and_then(|details| details.container(ETCD));
+    // The first start is no restart.
+    let restarts = etcd.map_or(0, |etcd| etcd.restarts + i32::from(etcd.running || etcd.terminated.is_some()));
     let change = json!({
-        "metadata": { "annotations": { VERSION: wish.version.to_string(), RESTARTS: restarts.to_string() } },
-        "spec": { "containers": [{ "name": ETCD, "image": wish.image() }] },
+        "metadata": { "annotations": { VERSION: desired.version.to_string(), RESTARTS: restarts.to_string() } },
+        "spec": { "containers": [{ "name": ETCD, "image": desired.image() }] },
     });
     Apply { seen: Some(live.meta.uid.clone()), ..Apply::new(Pod::KIND, live.meta.key.clone(), &change) }
 }
 
-/// A fingerprint of what a spec says of pods, but for what no scheduler or kubelet heeds before it starts one.
+/// A fingerprint of the parts of `spec.pod` that decide whether a pod starts: labels and annotations do not.
 pub(in crate::plan) fn placement(cluster: &EtcdCluster) -> String {
-    let mut pods = wish::of_pods(cluster, false);
-    for unheeded in ["labels", "annotations"] {
-        pods[unheeded] = Value::Null;
+    let mut pods = desired::pod_parts(cluster, false);
+    for ignored in ["labels", "annotations"] {
+        pods[ignored] = Value::Null;
     }
     format!("{:016x}", names::fingerprint(&pods.to_string()))
 }
 
-/// The labels of a member's pod that are the operator's own.
+/// The labels of a member's pod that the operator sets.
 pub(in crate::plan) fn pod_labels(cluster: &EtcdCluster, member: &str) -> BTreeMap<String, String> {
     let mut labels = member_labels(cluster, member);
     labels.insert(OWNER_UID.to_owned(), cluster.meta.uid.to_string());
     labels
 }
 
-/// The same pod with those labels, whatever somebody made of them.
+/// Restores those labels of a pod.
 pub(in crate::plan) fn labeled(cluster: &EtcdCluster, live: &Pod, member: &str) -> Apply {
     Apply::part(Pod::KIND, &live.meta, "labels", &json!({ "metadata": { "labels": pod_labels(cluster, member) } }))
 }
 
-/// The same pod, marked as that of a member which is about to be removed.
+/// Marks the pod of a member that is about to be removed.
 pub(in crate::plan) fn retiring(live: &Pod) -> Apply {
-    // A field manager that had set the image before would take it away by not sending it.
+    // A separate field manager: that of the image would remove the image if it did not send it.
     Apply::part(Pod::KIND, &live.meta, "retire", &json!({ "metadata": { "annotations": { RETIRING: "true" } } }))
 }
 
-/// The same pod, as that of a member which has been in use.
+/// Sets the annotation of the first member's pod, so that it does not bootstrap again.
 pub(in crate::plan) fn begun(live: &Pod) -> Apply {
-    let annotations = json!({ START: Start::Again.word() });
+    let annotations = json!({ START: InitialState::Restart.annotation_value() });
     Apply::part(Pod::KIND, &live.meta, "begun", &json!({ "metadata": { "annotations": annotations } }))
 }
 
-fn volumes(wish: &Wish, member: &str) -> Vec<Volume> {
-    let data = match wish.durable {
+fn volumes(desired: &Desired, member: &str) -> Vec<Volume> {
+    let data = match desired.durable {
         true => claim_volume(container::DATA_VOLUME, member),
         false => empty_volume(container::DATA_VOLUME),
     };
     vec![data, empty_volume(container::AGENT_VOLUME)]
 }
 
-/// On as many nodes as there are, as far as that can be had.
-fn spread(cluster: &EtcdCluster) -> TopologySpreadConstraint {
+/// Spreads members across nodes, if possible.
+fn topology_spread(cluster: &EtcdCluster) -> TopologySpreadConstraint {
     TopologySpreadConstraint {
         max_skew: 1,
         topology_key: "kubernetes.io/hostname".to_owned(),
         when_unsatisfiable: "ScheduleAnyway".to_owned(),
-        label_selector: Some(members(cluster)),
+        label_selector: Some(member_selector(cluster)),
         ..TopologySpreadConstraint::default()
     }
 }
 
-/// On different nodes, or not at all.
-fn apart(cluster: &EtcdCluster) -> Affinity {
+/// Requires different nodes for members.
+fn required_anti_affinity(cluster: &EtcdCluster) -> Affinity {
     let term = PodAffinityTerm {
-        label_selector: Some(members(cluster)),
+        label_selector: Some(member_selector(cluster)),
         topology_key: "kubernetes.io/hostname".to_owned(),
         ..PodAffinityTerm::default()
     };
@@ -155,7 +154,7 @@ fn apart(cluster: &EtcdCluster) -> Affinity {
     }
 }
 
-fn members(cluster: &EtcdCluster) -> LabelSelector {
+fn member_selector(cluster: &EtcdCluster) -> LabelSelector {
     let labels: BTreeMap<String, String> = selector(cluster);
     LabelSelector { match_labels: Some(labels), ..LabelSelector::default() }
 }

@@ -1,10 +1,10 @@
 //! Pure: the ports of members' pods.
 
-/// Port of clients.
+/// The port for clients.
 pub(in crate::plan) const CLIENT_PORT: i32 = 2379;
-/// Port of other members.
+/// The port for other members.
 pub(in crate::plan) const PEER_PORT: i32 = 2380;
-/// Port of health and metrics, plain and without authentication.
+/// The port for health and metrics, without TLS and authentication.
 pub(in crate::plan) const METRICS_PORT: i32 = 2381;
-/// Port at which the agent tells how full a member's volume is.
+/// The port at which the agent reports the usage of a member's volume.
 pub(crate) const VOLUME_PORT: u16 = 2382;

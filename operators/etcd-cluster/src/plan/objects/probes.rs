@@ -1,9 +1,9 @@
-//! Pure: how the kubelet tells whether a member has started, serves, and is alive. None needs a shell in the image, and to be
-//! alive needs no quorum: a member that is killed because others are gone helps nobody.
+//! Pure: the startup, readiness and liveness probes of a member. They need no shell in the image, and liveness needs no quorum:
+//! to kill a member because others are down does not help.
 //!
-//! etcd serves `/livez` and `/readyz` from 3.4.29, 3.5.11 and 3.6 on (its changelogs). Of earlier
-//! ones it is only asked whether the port of clients is open. Their `/health` is not asked: up to 3.4 each request of it goes through the
-//! log, as a request of API v2, and etcd 3.6 refuses to start on a log that holds one.
+//! etcd serves `/livez` and `/readyz` from 3.4.29, 3.5.11 and 3.6 on (its changelogs). Probes of earlier ones only connect to the
+//! client port. They do not use `/health`: up to 3.4 each request of it goes through the log, as a request of API v2, and etcd
+//! 3.6 does not start on a log with one.
 
 use k8s_openapi::api::core::v1::{HTTPGetAction, Probe, TCPSocketAction};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
@@ -16,8 +16,8 @@ pub(super) fn has_metrics_listener(version: &Version) -> bool {
     version.at_least(3, 3, 0)
 }
 
-/// Whether the kubelet asks that version for its health, and does not only connect to its port.
-pub(in crate::plan) fn is_asked_for_health(version: &Version) -> bool {
+/// Whether the probes of that version check its health, and do not only connect to its port.
+pub(in crate::plan) fn has_health_probes(version: &Version) -> bool {
     match version.minor {
         0..=3 => false,
         4 => version.patch >= 29,
@@ -36,13 +36,13 @@ pub(super) fn liveness(version: &Version) -> Probe {
 }
 
 pub(super) fn readiness(version: &Version) -> Probe {
-    let serves = if is_asked_for_health(version) { http("/readyz") } else { tcp() };
-    // Often, since a learner gets ready at the moment it votes, and no sooner.
+    let serves = if has_health_probes(version) { http("/readyz") } else { tcp() };
+    // Often, since a learner becomes ready only when it is promoted.
     Probe { period_seconds: Some(1), failure_threshold: Some(3), timeout_seconds: Some(4), ..serves }
 }
 
 fn alive(version: &Version) -> Probe {
-    if is_asked_for_health(version) { http("/livez") } else { tcp() }
+    if has_health_probes(version) { http("/livez") } else { tcp() }
 }
 
 fn http(path: &str) -> Probe {

@@ -1,4 +1,4 @@
-//! Pure: the two Services.
+//! Pure: the headless Service and the client Service.
 
 use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -14,21 +14,21 @@ use crate::EtcdCluster;
 
 /// The headless Service that gives each member a name in cluster DNS, ready or not: members must find one another before
 /// they can be ready.
-pub(in crate::plan) fn peers(cluster: &EtcdCluster, apart: bool) -> Apply {
+pub(in crate::plan) fn peers(cluster: &EtcdCluster, own_only: bool) -> Apply {
     let spec = core::ServiceSpec {
         cluster_ip: Some("None".to_owned()),
         publish_not_ready_addresses: Some(true),
-        ..spec(cluster, apart, &[("client", CLIENT_PORT), ("peer", PEER_PORT)])
+        ..spec(cluster, own_only, &[("client", CLIENT_PORT), ("peer", PEER_PORT)])
     };
     service(cluster, &cluster.meta.key.name, spec)
 }
 
-/// The Service that clients use: ready members only.
-pub(in crate::plan) fn clients(cluster: &EtcdCluster, apart: bool) -> Apply {
-    service(cluster, &client_service(cluster), spec(cluster, apart, &[("client", CLIENT_PORT)]))
+/// The client Service, which selects ready members only.
+pub(in crate::plan) fn clients(cluster: &EtcdCluster, own_only: bool) -> Apply {
+    service(cluster, &client_service(cluster), spec(cluster, own_only, &[("client", CLIENT_PORT)]))
 }
 
-/// The name of the Service that clients use.
+/// The name of the client Service.
 #[must_use]
 pub fn client_service(cluster: &EtcdCluster) -> String {
     format!("{}-client", cluster.meta.key.name)
@@ -40,7 +40,7 @@ fn service(cluster: &EtcdCluster, name: &str, spec: core::ServiceSpec) -> Apply 
     Apply::new(Service::KIND, cluster.meta.key.sibling(name), &service)
 }
 
-fn spec(cluster: &EtcdCluster, apart: bool, ports: &[(&str, i32)]) -> core::ServiceSpec {
+fn spec(cluster: &EtcdCluster, own_only: bool, ports: &[(&str, i32)]) -> core::ServiceSpec {
     let port = |(name, port): &(&str, i32)| core::ServicePort {
         name: Some((*name).to_owned()),
         port: *port,
@@ -49,7 +49,7 @@ fn spec(cluster: &EtcdCluster, apart: bool, ports: &[(&str, i32)]) -> core::Serv
         ..core::ServicePort::default()
     };
     core::ServiceSpec {
-        selector: Some(selected(cluster, apart)),
+        selector: Some(selected(cluster, own_only)),
         ports: Some(ports.iter().map(port).collect()),
         ..core::ServiceSpec::default()
     }

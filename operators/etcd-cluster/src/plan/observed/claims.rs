@@ -1,24 +1,24 @@
-//! Pure: what live looks have found out about members' claims. Pure data.
+//! Pure: what live reads have found about members' PVCs. Pure data.
 
 use std::collections::BTreeSet;
 
-/// What was found out about members' claims beyond what watches tell.
+/// What live reads have found about members' PVCs that the stores do not hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
-    /// Members' names under which the API server has no claim.
-    pub gone: BTreeSet<Box<str>>,
-    /// Members' names under which there is a claim that is not the cluster's.
-    pub taken: BTreeSet<Box<str>>,
-    /// Members whose claims are marked as those of removed members though etcd lists them. A person has done that, so nothing
-    /// keeps such a claim from being deleted; but as long as it is there, its member uses it.
+pub struct ClaimLookups {
+    /// Members without a PVC, which the API server has confirmed.
+    pub absent: BTreeSet<Box<str>>,
+    /// Members whose names foreign PVCs have.
+    pub foreign: BTreeSet<Box<str>>,
+    /// Members that etcd lists and whose PVCs have the label of retired ones. A user has set it, so the operator does not protect
+    /// such a PVC from deletion; but as long as it exists, its member uses it.
     pub marked: BTreeSet<Box<str>>,
 }
 
-impl Found {
-    /// Adds what another look has found.
+impl ClaimLookups {
+    /// Adds the results of other reads.
     pub fn extend(&mut self, other: Self) {
-        self.gone.extend(other.gone);
-        self.taken.extend(other.taken);
+        self.absent.extend(other.absent);
+        self.foreign.extend(other.foreign);
         self.marked.extend(other.marked);
     }
 }

@@ -1,4 +1,4 @@
-//! Pure: what etcd and its members say. Pure data.
+//! Pure: what etcd and its members report. Pure data.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,20 +6,20 @@ use std::sync::Arc;
 use agent_protocol::VolumeReport;
 use api::etcd_cluster::EtcdClusterReason;
 
-/// What etcd says.
+/// What etcd reports.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Etcd {
-    /// What each pod's etcd answers, by the pod's name; why it does not, otherwise. Only of pods that have an address.
-    pub endpoints: BTreeMap<Arc<str>, Result<Endpoint, String>>,
-    /// The members, as listed by one that has just answered a linearizable read: so with quorum, and not outdated. Why
-    /// there is no such list, otherwise.
-    pub members: Result<Vec<Member>, String>,
+    /// The status of each pod's etcd, or why it is not known, by the pod's name. Only of pods that have an address.
+    pub endpoints: BTreeMap<Arc<str>, Result<EndpointStatus, String>>,
+    /// The member list of a member that has just answered a linearizable read: so there is quorum, and the list is current. Or
+    /// why there is no such list.
+    pub members: Result<Vec<ListedMember>, String>,
     /// Alarms that are on, by member id.
     pub alarms: Vec<(u64, Alarm)>,
-    /// Whether there is no list because members want to know who asks: etcd's authentication is on.
-    pub denied: bool,
-    /// Whether there is no list because the one that a member gives is not believed: it lists itself alone.
-    pub alone: bool,
+    /// Whether there is no list because etcd's authentication is on.
+    pub auth_required: bool,
+    /// Whether there is no list because a member lists itself alone, which is not trusted.
+    pub list_distrusted: bool,
 }
 
 impl Default for Etcd {
@@ -28,63 +28,63 @@ impl Default for Etcd {
             endpoints: BTreeMap::new(),
             members: Err("no member has been queried".to_owned()),
             alarms: Vec::new(),
-            denied: false,
-            alone: false,
+            auth_required: false,
+            list_distrusted: false,
         }
     }
 }
 
-/// What one member says of itself.
+/// The status that a member reports of itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Endpoint {
+pub struct EndpointStatus {
     /// The cluster that it belongs to.
     pub cluster_id: u64,
     /// Itself.
     pub member_id: u64,
     /// The version that it runs, such as `3.6.16`.
     pub version: String,
-    /// The leader that it knows; 0 for none.
+    /// The leader that it knows; 0 if none.
     pub leader: u64,
-    /// Whether it does not vote yet.
+    /// Whether it is a learner, which does not vote.
     pub learner: bool,
     /// The size of its database in bytes.
     pub db_size: i64,
     /// The index of the last entry that it knows to be committed.
     pub raft_index: u64,
-    /// The index of the last entry that it has applied; 0 where the version does not tell (before 3.4).
+    /// The index of the last entry that it has applied; 0 if the version does not report it (before 3.4).
     pub applied_index: u64,
-    /// How large its database may grow, in bytes; 0 where the version does not tell (before 3.6).
+    /// Its quota, in bytes; 0 if the version does not report it (before 3.6).
     pub quota: i64,
-    /// Whether it has said that it cannot hand leadership over.
-    pub keeps_leading: bool,
-    /// How full its volume is, as its agent has told not long ago; none where it does not tell.
-    pub room: Option<VolumeReport>,
+    /// Whether it has rejected a transfer of leadership as not implemented.
+    pub refuses_transfer: bool,
+    /// The usage of its volume, as its agent recently reported it, if it did.
+    pub volume: Option<VolumeReport>,
 }
 
-/// A member as the cluster lists it.
+/// A member in etcd's member list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Member {
+pub struct ListedMember {
     /// Its id.
     pub id: u64,
     /// Its name; empty until it has started for the first time.
     pub name: String,
-    /// Where other members reach it.
+    /// The URLs at which other members reach it.
     pub peer_urls: Vec<String>,
-    /// Whether it does not vote yet.
+    /// Whether it is a learner, which does not vote.
     pub learner: bool,
 }
 
-/// What an alarm is about.
+/// An alarm of etcd.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Alarm {
-    /// The database has reached its quota, so writes are refused.
+    /// The database has reached its quota, so etcd rejects writes.
     NoSpace,
-    /// The member's data differs from the others'.
+    /// The member's data differs from that of its peers.
     Corrupt,
 }
 
 impl Alarm {
-    /// Its name, as etcd has it.
+    /// Its name in etcd.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -93,7 +93,7 @@ impl Alarm {
         }
     }
 
-    /// The reason of conditions that tell of it.
+    /// The reason of conditions about it.
     #[must_use]
     pub fn reason(self) -> EtcdClusterReason {
         match self {

@@ -1,4 +1,4 @@
-//! Pure: Conditions.
+//! Pure: the conditions.
 
 use api::condition_type::READY;
 use api::etcd_cluster::EtcdClusterReason;
@@ -7,137 +7,163 @@ use api::{Condition, ConditionStatus};
 use jiff::Timestamp;
 use runtime::status::conditions::{Summary, condition};
 
-use super::super::wish::Wish;
+use super::super::desired::Desired;
 use super::super::{Alarm, quorum};
 use crate::EtcdCluster;
 
-mod judgment;
-mod standing;
+mod cluster_state;
+mod summary;
 
-pub(super) use standing::Standing;
+pub(super) use cluster_state::ClusterState;
 
-pub(super) const NOT_DURABLE: &str = "there is no default StorageClass, so members keep their data in their pods, and lose it \
-    with them: give spec.storage.storageClassName in a new cluster";
+pub(super) const NOT_DURABLE: &str = "members keep their data in their pods, and lose it with them: there is no default \
+    StorageClass; set spec.storage.storageClassName in a new cluster";
 
 /// All conditions.
-pub(super) fn all(cluster: &EtcdCluster, wish: &Wish, standing: &Standing, now: Timestamp) -> Vec<Condition> {
-    let mut all = summary(standing, cluster.spec.paused, now);
-    all.extend([available(standing, now), recovering(standing, now)]);
-    let sizes = format!("Current cluster size: {}, desired cluster size: {}", standing.members, wish.size);
-    all.push(match (standing.scaling, standing.members <= wish.size) {
-        (Some(true), true) => old(SCALING, true, EtcdClusterReason::ScalingUp, sizes, now),
-        (Some(true), false) => old(SCALING, true, EtcdClusterReason::ScalingDown, sizes, now),
-        (Some(false), _) => old(SCALING, false, EtcdClusterReason::SizeAsDesired, sizes, now),
-        (None, _) => old(SCALING, None, unknown_size(standing), "Current cluster size is not known".to_owned(), now),
+pub(super) fn all(cluster: &EtcdCluster, desired: &Desired, state: &ClusterState, now: Timestamp) -> Vec<Condition> {
+    let mut all = summary(state, cluster.spec.paused, now);
+    all.extend([available(state, now), recovering(state, now)]);
+    let sizes = format!("Current cluster size: {}, desired cluster size: {}", state.members, desired.size);
+    all.push(match (state.scaling, state.members <= desired.size) {
+        (Some(true), true) => legacy_condition(SCALING, true, EtcdClusterReason::ScalingUp, sizes, now),
+        (Some(true), false) => legacy_condition(SCALING, true, EtcdClusterReason::ScalingDown, sizes, now),
+        (Some(false), _) => legacy_condition(SCALING, false, EtcdClusterReason::SizeAsDesired, sizes, now),
+        (None, _) => {
+            legacy_condition(SCALING, None, unknown_size(state), "Current cluster size is not known".to_owned(), now)
+        }
     });
-    all.push(if standing.upgrading {
-        old(UPGRADING, true, EtcdClusterReason::ClusterUpgrading, format!("upgrading to {}", wish.version), now)
+    all.push(if state.upgrading {
+        legacy_condition(
+            UPGRADING,
+            true,
+            EtcdClusterReason::ClusterUpgrading,
+            format!("upgrading to {}", desired.version),
+            now,
+        )
     } else {
-        old(UPGRADING, false, EtcdClusterReason::VersionAsDesired, format!("version {}", wish.version), now)
+        legacy_condition(
+            UPGRADING,
+            false,
+            EtcdClusterReason::VersionAsDesired,
+            format!("version {}", desired.version),
+            now,
+        )
     });
-    all.push(quorum_healthy(standing, now));
-    all.push(durable(cluster, wish, standing, now));
-    let warning = standing.warning.clone();
+    all.push(quorum_healthy(state, now));
+    all.push(durable(cluster, desired, state, now));
+    let warning = state.warning.clone();
     all.extend(warning.map(|(reason, message)| condition(WARNING, ConditionStatus::True, reason, message, now)));
     all
 }
 
-/// Whether the cluster answers requests.
-fn available(standing: &Standing, now: Timestamp) -> Condition {
-    match &standing.quorum {
-        Ok(()) if let Some(alarm) = standing.alarm => {
+/// Available: whether the cluster answers requests.
+fn available(state: &ClusterState, now: Timestamp) -> Condition {
+    match &state.quorum {
+        Ok(()) if let Some(alarm) = state.alarm => {
             let why = match alarm {
-                Alarm::Corrupt => "Cluster refuses requests: the members' data differ",
-                Alarm::NoSpace => "Cluster refuses writes: a database has reached its quota",
+                Alarm::Corrupt => "Cluster rejects requests: the members' data differs",
+                Alarm::NoSpace => "Cluster rejects writes: a database has reached its quota",
             };
-            old(AVAILABLE, false, alarm.reason(), why.to_owned(), now)
+            legacy_condition(AVAILABLE, false, alarm.reason(), why.to_owned(), now)
         }
-        Ok(()) => old(AVAILABLE, true, EtcdClusterReason::ClusterAvailable, "Cluster available".to_owned(), now),
-        Err(_) if !standing.made => {
-            old(AVAILABLE, false, EtcdClusterReason::Creating, "Cluster is being created".to_owned(), now)
+        Ok(()) => {
+            legacy_condition(AVAILABLE, true, EtcdClusterReason::ClusterAvailable, "Cluster available".to_owned(), now)
         }
-        Err(why) if standing.denied => old(
+        Err(_) if !state.bootstrapped => {
+            legacy_condition(AVAILABLE, false, EtcdClusterReason::Creating, "Cluster is being created".to_owned(), now)
+        }
+        Err(why) if state.auth_required => legacy_condition(
             AVAILABLE,
             None,
             EtcdClusterReason::AuthenticationRequired,
             format!("Cluster cannot be queried: {why}"),
             now,
         ),
-        Err(_) if standing.restarting => old(
+        Err(_) if state.restarting => legacy_condition(
             AVAILABLE,
             false,
             EtcdClusterReason::RestartingMember,
-            "Cluster is being restarted as its spec asks".to_owned(),
+            "Members are being restarted with the current spec".to_owned(),
             now,
         ),
         Err(why) => {
-            let why = format!("Cluster not available: {}", quorum::told(standing.lost, why));
-            old(AVAILABLE, false, quorum::reason(standing.lost), why, now)
+            let why = format!("Cluster not available: {}", quorum::message(state.lost, why));
+            legacy_condition(AVAILABLE, false, quorum::reason(state.lost), why, now)
         }
     }
 }
 
-/// Whether members have to be healed.
-fn recovering(standing: &Standing, now: Timestamp) -> Condition {
-    match &standing.healing {
-        Some(why) => {
-            old(RECOVERING, true, EtcdClusterReason::DisasterRecovery, format!("Disaster recovery: {why}"), now)
-        }
-        None if standing.denied => old(
+/// Recovering: whether a member needs repair.
+fn recovering(state: &ClusterState, now: Timestamp) -> Condition {
+    match &state.repair {
+        Some(why) => legacy_condition(
+            RECOVERING,
+            true,
+            EtcdClusterReason::DisasterRecovery,
+            format!("Disaster recovery: {why}"),
+            now,
+        ),
+        None if state.auth_required => legacy_condition(
             RECOVERING,
             None,
             EtcdClusterReason::AuthenticationRequired,
             "Members cannot be queried".to_owned(),
             now,
         ),
-        None => old(RECOVERING, false, EtcdClusterReason::NothingToRecover, "All members are healthy".to_owned(), now),
+        None => legacy_condition(
+            RECOVERING,
+            false,
+            EtcdClusterReason::NothingToRecover,
+            "All members are healthy".to_owned(),
+            now,
+        ),
     }
 }
 
-/// Why it is not known how many members there are.
-fn unknown_size(standing: &Standing) -> EtcdClusterReason {
-    if standing.denied { EtcdClusterReason::AuthenticationRequired } else { quorum::reason(standing.lost) }
+/// The reason why the number of members is unknown.
+fn unknown_size(state: &ClusterState) -> EtcdClusterReason {
+    if state.auth_required { EtcdClusterReason::AuthenticationRequired } else { quorum::reason(state.lost) }
 }
 
-fn quorum_healthy(standing: &Standing, now: Timestamp) -> Condition {
-    let (status, reason, message) = match &standing.quorum {
+fn quorum_healthy(state: &ClusterState, now: Timestamp) -> Condition {
+    let (status, reason, message) = match &state.quorum {
         Ok(()) => {
             (ConditionStatus::True, EtcdClusterReason::QuorumAnswers, "a linearizable read was answered".to_owned())
         }
-        Err(why) if !standing.made => (ConditionStatus::Unknown, EtcdClusterReason::Creating, why.clone()),
-        Err(why) if standing.denied => {
+        Err(why) if !state.bootstrapped => (ConditionStatus::Unknown, EtcdClusterReason::Creating, why.clone()),
+        Err(why) if state.auth_required => {
             (ConditionStatus::Unknown, EtcdClusterReason::AuthenticationRequired, why.clone())
         }
-        Err(why) if standing.restarting => (ConditionStatus::Unknown, EtcdClusterReason::RestartingMember, why.clone()),
-        Err(why) => (ConditionStatus::False, quorum::reason(standing.lost), quorum::told(standing.lost, why)),
+        Err(why) if state.restarting => (ConditionStatus::Unknown, EtcdClusterReason::RestartingMember, why.clone()),
+        Err(why) => (ConditionStatus::False, quorum::reason(state.lost), quorum::message(state.lost, why)),
     };
     condition(QUORUM_HEALTHY, status, reason, message, now)
 }
 
-fn durable(cluster: &EtcdCluster, wish: &Wish, standing: &Standing, now: Timestamp) -> Condition {
-    let (status, reason, message) = match wish.durable {
-        true if standing.terminating => (
+fn durable(cluster: &EtcdCluster, desired: &Desired, state: &ClusterState, now: Timestamp) -> Condition {
+    let (status, reason, message) = match desired.durable {
+        true if state.terminating => (
             ConditionStatus::False,
             EtcdClusterReason::ClaimTerminating,
             "PVCs of members are terminating: see the condition Warning",
         ),
         true => (ConditionStatus::True, EtcdClusterReason::Volumes, "each member has a volume of its own"),
-        false if asks_for_ephemeral(cluster) => (
+        false if requests_ephemeral(cluster) => (
             ConditionStatus::False,
             EtcdClusterReason::Ephemeral,
-            "members keep their data in their pods, as spec.storage.ephemeral asks",
+            "members keep their data in their pods: spec.storage.ephemeral is true",
         ),
         false => (ConditionStatus::False, EtcdClusterReason::NoDefaultStorageClass, NOT_DURABLE),
     };
     condition(DURABLE, status, reason, message, now)
 }
 
-pub(super) fn asks_for_ephemeral(cluster: &EtcdCluster) -> bool {
+pub(super) fn requests_ephemeral(cluster: &EtcdCluster) -> bool {
     cluster.spec.storage.as_ref().is_some_and(|storage| storage.ephemeral)
 }
 
-/// One of the old operator's conditions, with its two times.
-fn old(
+/// A condition of the archived operator, with its two times.
+fn legacy_condition(
     type_: &'static str,
     holds: impl Into<Option<bool>>,
     reason: EtcdClusterReason,
@@ -149,16 +175,16 @@ fn old(
         Some(false) => ConditionStatus::False,
         None => ConditionStatus::Unknown,
     };
-    let made = condition(type_, status, reason, message, now);
-    Condition { last_update_time: Some(made.last_transition_time), ..made }
+    let condition = condition(type_, status, reason, message, now);
+    Condition { last_update_time: Some(condition.last_transition_time), ..condition }
 }
 
-/// The summary's three.
-fn summary(standing: &Standing, paused: bool, now: Timestamp) -> Vec<Condition> {
+/// Ready, Reconciling and Stalled.
+fn summary(state: &ClusterState, paused: bool, now: Timestamp) -> Vec<Condition> {
     if paused {
-        let ready = if standing.summary == Summary::Ready { ConditionStatus::True } else { ConditionStatus::False };
-        let message = format!("paused: the operator changes nothing until spec.paused is false; {}", standing.message);
+        let ready = if state.summary == Summary::Ready { ConditionStatus::True } else { ConditionStatus::False };
+        let message = format!("paused: the operator changes nothing until spec.paused is false; {}", state.message);
         return vec![condition(READY, ready, EtcdClusterReason::Paused, message, now)];
     }
-    standing.summary.conditions(standing.reason.clone(), standing.message.clone(), now)
+    state.summary.conditions(state.reason.clone(), state.message.clone(), now)
 }

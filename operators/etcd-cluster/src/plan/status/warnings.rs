@@ -1,56 +1,56 @@
-//! Pure: what works, but not as well as a person might think.
+//! Pure: the condition Warning.
 
 use api::etcd_cluster::EtcdClusterReason;
-use runtime::projections::Claim;
+use runtime::projections::Pvc;
 
+use super::super::member_set::MemberSet;
 use super::super::objects::{OWNER_UID, RETIRED};
-use super::super::roster::Roster;
 use super::super::{Explanation, Observed, claim_copies, hold, objects, space};
-use super::members::largest;
+use super::members::largest_database;
 
-/// The worst of it, with its reason.
-pub(super) fn worst(observed: &Observed, roster: &Roster<'_>) -> Option<Explanation> {
-    let told = largest(roster, observed.cluster.status.db_size.as_deref());
-    terminating(roster)
+/// The worst warning, if there is any.
+pub(super) fn worst(observed: &Observed, members: &MemberSet<'_>) -> Option<Explanation> {
+    let db_size = largest_database(members, observed.cluster.status.db_size.as_deref());
+    terminating(members)
         .or_else(|| marked(observed))
-        .or_else(|| space::low(observed, roster))
-        .or_else(|| space::warning(observed, roster, told.as_deref()))
+        .or_else(|| space::low_warning(observed, members))
+        .or_else(|| space::warning(observed, members, db_size.as_deref()))
         .or_else(|| copies(observed))
-        .or_else(|| larger(observed, roster))
-        .or_else(|| of_spec(observed))
+        .or_else(|| larger(observed, members))
+        .or_else(|| spec_warning(observed))
 }
 
-/// Members whose claims are being deleted, though their pods are there to stay.
-fn terminating(roster: &Roster<'_>) -> Option<Explanation> {
-    let nodes = roster.nodes.iter().filter(|node| space::is_terminating(node));
-    let names: Vec<&str> = nodes.map(|node| node.name.as_str()).collect();
+/// Members whose PVCs are terminating while their pods are not.
+fn terminating(members: &MemberSet<'_>) -> Option<Explanation> {
+    let members = members.all.iter().filter(|member| space::has_terminating_volume(member));
+    let names: Vec<&str> = members.map(|member| member.name.as_str()).collect();
     (!names.is_empty()).then(|| {
         let message = format!(
-            "claims are being deleted: {}; their members are replaced one by one, each when another one votes in its place: \
-             do not delete their pods before that, since no new pod can use such a claim",
+            "PVCs of members are terminating: {}; the operator replaces these members one by one, each once another one votes \
+             in its place; do not delete their pods before that, since no new pod can use such a PVC",
             names.join(", ")
         );
         (EtcdClusterReason::ClaimTerminating, message)
     })
 }
 
-/// Members whose claims a person has marked as those of removed members.
+/// Members whose PVCs a user has labeled as those of removed members.
 fn marked(observed: &Observed) -> Option<Explanation> {
-    let marked = &observed.found.marked;
+    let marked = &observed.claim_lookups.marked;
     let names = marked.iter().map(|name| &**name).collect::<Vec<_>>().join(" ");
     (!marked.is_empty()).then(|| {
         let message = format!(
-            "claims of members have the label {RETIRED}, so no finalizer keeps their volumes when they are deleted: unless that \
-             is intended, take it off: kubectl label pvc -n {} {names} {RETIRED}-",
+            "PVCs of members have the label {RETIRED}, so no finalizer protects their volumes from deletion; unless that is \
+             intended, remove it: kubectl label pvc -n {} {names} {RETIRED}-",
             observed.cluster.meta.key.namespace
         );
         (EtcdClusterReason::ClaimMarked, message)
     })
 }
 
-/// Claims that bear the labels of members' and are none.
+/// PVCs with the labels of members that belong to no member.
 fn copies(observed: &Observed) -> Option<Explanation> {
-    let names: Vec<&str> = reported(observed).map(|claim| &*claim.meta.key.name).collect();
+    let names: Vec<&str> = unused_copies(observed).map(|claim| &*claim.meta.key.name).collect();
     (!names.is_empty()).then(|| {
         let message = format!(
             "PVCs have this cluster's labels but belong to no member: {}; the operator neither uses nor deletes them; remove the \
@@ -64,25 +64,25 @@ fn copies(observed: &Observed) -> Option<Explanation> {
 }
 
 /// The unused copies that the condition Warning lists.
-fn reported(observed: &Observed) -> impl Iterator<Item = &Claim> {
-    let stays = |claim: &&Claim| !claim.meta.deleting && !claim.labels.contains_key(RETIRED);
-    hold::made_for(observed).filter(stays).filter(|claim| claim_copies::is_unused_copy(observed, claim))
+fn unused_copies(observed: &Observed) -> impl Iterator<Item = &Pvc> {
+    let stays = |claim: &&Pvc| !claim.meta.deleting && !claim.labels.contains_key(RETIRED);
+    hold::own_claims(observed).filter(stays).filter(|claim| claim_copies::is_unused_copy(observed, claim))
 }
 
-/// Members whose volumes are larger than the spec asks for now.
-fn larger(observed: &Observed, roster: &Roster<'_>) -> Option<Explanation> {
-    let claims = roster.nodes.iter().filter_map(|node| node.claim);
+/// Members whose volumes are larger than the spec requests.
+fn larger(observed: &Observed, members: &MemberSet<'_>) -> Option<Explanation> {
+    let claims = members.all.iter().filter_map(|member| member.claim);
     let larger = claims.filter(|claim| objects::is_larger(&observed.cluster, claim));
     let names: Vec<&str> = larger.map(|claim| &*claim.meta.key.name).collect();
     (!names.is_empty()).then(|| {
         let message =
-            format!("volumes do not shrink: those of {} stay larger than the spec asks for now", names.join(", "));
+            format!("volumes cannot shrink: those of {} stay larger than the spec requests", names.join(", "));
         (EtcdClusterReason::VolumesLarger, message)
     })
 }
 
-/// What of the spec is of little use.
-fn of_spec(observed: &Observed) -> Option<Explanation> {
+/// Fields of the spec that do not help.
+fn spec_warning(observed: &Observed) -> Option<Explanation> {
     let spec = &observed.cluster.spec;
     if spec.size % 2 == 0 {
         let size = spec.size;
@@ -91,5 +91,5 @@ fn of_spec(observed: &Observed) -> Option<Explanation> {
         return Some((EtcdClusterReason::EvenSize, message));
     }
     let busybox = spec.pod.as_ref().is_some_and(|pod| pod.busybox_image.is_some());
-    busybox.then(|| (EtcdClusterReason::FieldNotUsed, "spec.pod.busyboxImage is not used any more".to_owned()))
+    busybox.then(|| (EtcdClusterReason::FieldNotUsed, "spec.pod.busyboxImage is not used".to_owned()))
 }

@@ -1,13 +1,13 @@
-//! Which cluster is begun, or begun no second time: by the token of each, and by what claims tell once status is lost.
+//! Bootstrap: the token of each cluster, and what PVCs record if status is lost.
 
-use runtime::projections::Claim;
+use runtime::projections::Pvc;
 
 use super::members::{after, at, pod, three, touches_nothing};
 use super::*;
 use crate::plan::objects::{CLUSTER_ID, MEMBER_ID, MEMBER_VERSION, RETIRED};
 
-/// A claim of this object that tells which cluster its volume holds.
-fn claim(name: &str, cluster_id: &str, retired: bool) -> Arc<Claim> {
+/// A PVC of this object that records the cluster id of its volume.
+fn claim(name: &str, cluster_id: &str, retired: bool) -> Arc<Pvc> {
     let mut labels = json!({ "multi-operator.example.com/owner-uid": "u", CLUSTER_ID: cluster_id,
         MEMBER_ID: "7", MEMBER_VERSION: "3.6.16" });
     if retired {
@@ -15,17 +15,17 @@ fn claim(name: &str, cluster_id: &str, retired: bool) -> Arc<Claim> {
     }
     let claim = json!({ "metadata": { "namespace": "n", "name": name, "uid": name, "labels": labels },
         "status": { "phase": "Bound" } });
-    Arc::new(Claim::decode(&claim.to_string()).unwrap())
+    Arc::new(Pvc::decode(&claim.to_string()).unwrap())
 }
 
-/// What is planned for a cluster whose status is lost, and that has these claims.
-fn without_status(claims: Vec<Arc<Claim>>) -> (EtcdPlan, Option<String>) {
+/// The plan for a cluster whose status is lost, and that has these PVCs.
+fn without_status(claims: Vec<Arc<Pvc>>) -> (EtcdPlan, Option<String>) {
     let mut seen = observed(&json!({ "size": 3 }), &EtcdClusterStatus::default());
-    seen.cluster = recovered::recovered(&seen.cluster, &claims);
+    seen.cluster = recovered::with_recovered_status(&seen.cluster, &claims);
     seen.claims = claims;
     let id = seen.cluster.status.cluster_id.clone();
     if seen.cluster.status.storage.is_none() {
-        // What was decided about storage is written down first.
+        // Durability is recorded first.
         let status = plan(&seen, Timestamp::UNIX_EPOCH).status.unwrap();
         Arc::get_mut(&mut seen.cluster).unwrap().status = status;
     }
@@ -33,9 +33,9 @@ fn without_status(claims: Vec<Arc<Claim>>) -> (EtcdPlan, Option<String>) {
 }
 
 #[test]
-fn claims_of_two_clusters_and_no_status_are_for_a_person_to_decide() {
+fn claims_of_two_clusters_without_a_status_are_ambiguous() {
     let (stuck, id) = without_status(vec![claim("c-aaaaaaaaaa", "a1", false), claim("c-bbbbbbbbbb", "b2", false)]);
-    assert!(touches_nothing(&stuck), "nothing is begun beside them: {:?}", stuck.effects);
+    assert!(touches_nothing(&stuck), "no cluster is created: {:?}", stuck.effects);
     assert_eq!(id, None);
     let status = stuck.status.unwrap();
     assert_eq!(reason(&status, "Stalled"), (ConditionStatus::True, "VolumesAmbiguous".to_owned()));
@@ -44,9 +44,9 @@ fn claims_of_two_clusters_and_no_status_are_for_a_person_to_decide() {
     assert!(message.contains(&command("a1")) && message.contains(&command("b2")), "it says how to go on: {message}");
 
     let (goes_on, id) = without_status(vec![claim("c-aaaaaaaaaa", "a1", false), claim("c-bbbbbbbbbb", "b2", true)]);
-    assert_eq!(id.as_deref(), Some("a1"), "the one that was not put aside");
+    assert_eq!(id.as_deref(), Some("a1"), "the one that is not retired");
     let made: Vec<_> = goes_on.effects.iter().filter_map(created).collect();
-    assert_eq!(made, ["c-aaaaaaaaaa"], "its member comes back, on its volume");
+    assert_eq!(made, ["c-aaaaaaaaaa"], "its member restarts on its volume");
     let status = goes_on.status.unwrap();
     assert!(
         status
@@ -63,20 +63,20 @@ fn created(effect: &Effect<EtcdAct>) -> Option<String> {
     }
 }
 
-/// The pod's address may have become that of another cluster's member.
+/// The pod's address may now belong to a member of another cluster.
 #[test]
-fn a_cluster_is_not_taken_for_the_one_that_its_first_pods_address_answers_as() {
+fn a_cluster_does_not_latch_the_id_of_another_one_at_its_first_pods_address() {
     let latched = |name: Option<&str>| {
         let mut seen = observed(&json!({ "size": 3 }), &decided());
         let first = names::first(&seen.cluster);
         let mut pod = pod(&first, "t", &json!({ "running": { "startedAt": at(0) } }), 0, at(9));
-        pod.running.as_mut().unwrap().annotations.insert("multi-operator.example.com/start".into(), "new".into());
+        pod.details.as_mut().unwrap().annotations.insert("multi-operator.example.com/start".into(), "new".into());
         seen.pods.push(Arc::new(pod));
-        let endpoint = Endpoint { cluster_id: 9, member_id: 7, leader: 7, ..Endpoint::default() };
+        let endpoint = EndpointStatus { cluster_id: 9, member_id: 7, leader: 7, ..EndpointStatus::default() };
         seen.etcd.endpoints.insert(first.as_str().into(), Ok(endpoint));
         let member = |name: &str| {
             let name = name.replace("FIRST", &first);
-            Member { id: 7, peer_urls: vec![format!("http://{name}.c.n.svc:2380")], name, learner: false }
+            ListedMember { id: 7, peer_urls: vec![format!("http://{name}.c.n.svc:2380")], name, learner: false }
         };
         if let Some(name) = name {
             seen.etcd.members = Ok(vec![member(name)]);
@@ -91,10 +91,10 @@ fn a_cluster_is_not_taken_for_the_one_that_its_first_pods_address_answers_as() {
 /// etcd derives the ids of a cluster and its members from the token and the members' addresses, which are the same for each
 /// cluster of one object.
 #[test]
-fn each_cluster_that_is_begun_has_a_token_of_its_own() {
+fn each_new_cluster_has_its_own_token() {
     let token = |fresh: &str| {
         let mut seen = observed(&json!({ "size": 3 }), &decided());
-        seen.fresh_name = fresh.into();
+        seen.new_member_name = fresh.into();
         let plan = plan(&seen, Timestamp::UNIX_EPOCH);
         let pod = plan.effects.iter().find_map(|effect| match effect {
             Effect::Create(create) if create.kind.kind == "Pod" => Some(create.body.clone()),
@@ -110,7 +110,7 @@ fn each_cluster_that_is_begun_has_a_token_of_its_own() {
 }
 
 #[test]
-fn a_cluster_of_which_no_member_answers_and_no_volume_tells_needs_a_person_after_two_minutes() {
+fn a_lost_status_that_nothing_can_restore_is_stalled_after_two_minutes() {
     let mut seen = three(&json!({ "size": 3 }));
     seen.cluster = observed(&json!({ "size": 3 }), &decided()).cluster;
     seen.etcd = Etcd::default();
@@ -121,36 +121,36 @@ fn a_cluster_of_which_no_member_answers_and_no_volume_tells_needs_a_person_after
     assert!(condition(&after(&seen, 179), "Stalled").is_none());
     let stalled = condition(&after(&seen, 181), "Stalled").unwrap();
     assert!(stalled.reason == EtcdClusterReason::StatusLost);
-    let aside = "kubectl label pvc -n n -l etcd_cluster=c,multi-operator.example.com/owner-uid=u \
+    let command = "kubectl label pvc -n n -l etcd_cluster=c,multi-operator.example.com/owner-uid=u \
                  multi-operator.example.com/retired=true";
-    assert!(stalled.message.contains(aside), "{}", stalled.message);
+    assert!(stalled.message.contains(command), "{}", stalled.message);
     assert!(stalled.message.contains("kubectl delete pod -n n -l app=etcd,etcd_cluster=c"), "{}", stalled.message);
 }
 
 #[test]
-fn a_cluster_that_has_claims_keeps_its_data_on_them_though_its_status_does_not_say_so() {
+fn a_cluster_with_claims_is_durable_even_if_its_status_does_not_record_it() {
     let mut seen = three(&json!({ "size": 3 }));
-    let lost = EtcdClusterStatus { storage: None, ..made() };
+    let lost = EtcdClusterStatus { storage: None, ..bootstrapped() };
     seen.cluster = observed(&json!({ "size": 3 }), &lost).cluster;
-    assert_eq!(after(&seen, 60).status.unwrap().storage, Some(StorageStatus { durable: true }));
+    assert_eq!(after(&seen, 60).status.unwrap().storage, Some(EtcdStorageStatus { durable: true }));
 }
 
-/// A first member begins a new cluster, so it must not start on the volume of an earlier one.
+/// A first member bootstraps a new cluster, so it must not start on the volume of an earlier one.
 #[test]
-fn a_cluster_that_is_begun_anew_does_not_start_on_a_volume_that_was_put_aside() {
+fn a_new_cluster_does_not_start_on_a_retired_volume() {
     let first = names::first(&observed(&json!({ "size": 3 }), &decided()).cluster);
-    let begun = |aside: &[&str]| {
+    let begun = |retired: &[&str]| {
         let mut seen = observed(&json!({ "size": 3 }), &decided());
-        seen.claims = aside.iter().map(|name| claim(name, "a1", true)).collect();
+        seen.claims = retired.iter().map(|name| claim(name, "a1", true)).collect();
         let effects = plan(&seen, Timestamp::UNIX_EPOCH).effects;
-        let claims = effects.iter().any(|effect| matches!(effect, Effect::Apply(apply) if apply.kind == Claim::KIND));
+        let claims = effects.iter().any(|effect| matches!(effect, Effect::Apply(apply) if apply.kind == Pvc::KIND));
         assert!(claims, "it gets a volume of its own");
         effects.iter().find_map(created).expect("the first member's pod")
     };
     assert_eq!(begun(&["c-bbbbbbbbbb"]), first);
     let second = begun(&["c-bbbbbbbbbb", &first]);
     let cluster = observed(&json!({ "size": 3 }), &decided()).cluster;
-    assert!(second != first && names::is_ours(&cluster, &second), "{second}");
+    assert!(second != first && names::is_generated(&cluster, &second), "{second}");
     assert_eq!(begun(&["c-bbbbbbbbbb", &first]), second, "to make it twice makes one");
     let third = begun(&[&first, &second]);
     assert!(third != first && third != second, "nor the second time");

@@ -1,21 +1,21 @@
-//! Claims that people have copied from members', labels included: nothing is done with them.
+//! PVCs that users copied from those of members, labels included: the operator does not use or delete them.
 
 use api::UNSAVED_DATA;
-use runtime::projections::Claim;
+use runtime::projections::Pvc;
 
 use super::claims::{claim, growing, voted};
 use super::members::{NAMES, after};
 use super::*;
-use crate::plan::objects::{CLUSTER_ID, NODE, RETIRED, RETIRED_BY};
+use crate::plan::objects::{CLUSTER_ID, MEMBER_NAME, RETIRED, RETIRED_BY};
 
-/// Names of copies, of which the last is like one of ours.
+/// Names of copies. The last one looks like a member's.
 const COPIES: [&str; 2] = ["c-backup", "c-backup0001"];
 
-/// A copy of the first member's claim, with that beside its name, and with more labels.
-fn copy(name: &str, metadata: &Value, more: &Value) -> Arc<Claim> {
+/// A copy of the first member's PVC, with additional metadata and labels.
+fn copy(name: &str, metadata: &Value, more: &Value) -> Arc<Pvc> {
     let mut labels = voted();
     labels.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-    labels[NODE] = json!(NAMES[0]);
+    labels[MEMBER_NAME] = json!(NAMES[0]);
     claim(name, metadata, &labels)
 }
 
@@ -48,7 +48,7 @@ fn a_copied_claim_is_not_deleted_retired_or_used_by_a_member() {
             let warning = status.contract.condition("Warning").unwrap();
             assert_eq!((&*warning.reason, warning.status), ("ClaimCopied", ConditionStatus::True));
             assert!(warning.message.contains(&format!("{name} multi-operator.example.com/owner-uid-")), "{warning:?}");
-            seen.fresh_name = "c-zzzzzzzzzz".into();
+            seen.new_member_name = "c-zzzzzzzzzz".into();
             let mut more = json!(seen.cluster.spec);
             more["size"] = json!(5);
             Arc::get_mut(&mut seen.cluster).unwrap().spec = serde_json::from_value(more).unwrap();
@@ -59,26 +59,26 @@ fn a_copied_claim_is_not_deleted_retired_or_used_by_a_member() {
 }
 
 #[test]
-fn a_copy_tells_of_no_member_where_status_is_lost() {
+fn a_copy_restores_no_member_if_status_is_lost() {
     for name in COPIES {
         let mut seen = growing(&json!({ "size": 3 }));
         seen.claims.push(copy(name, &json!({}), &json!({ CLUSTER_ID: "2" })));
         seen.cluster = observed(&json!({ "size": 3 }), &EtcdClusterStatus::default()).cluster;
-        let status = recovered::recovered(&seen.cluster, &seen.claims).status.clone();
+        let status = recovered::with_recovered_status(&seen.cluster, &seen.claims).status.clone();
         let known: Vec<_> = status.member_statuses.iter().map(|status| status.name.as_str()).collect();
         assert_eq!((status.cluster_id.as_deref(), known), (Some("1"), NAMES.to_vec()));
     }
 }
 
 #[test]
-fn of_too_many_retired_claims_no_copy_is_deleted() {
+fn a_copy_does_not_count_among_retired_claims() {
     let mut seen = growing(&json!({ "size": 3 }));
     seen.claims = NAMES.iter().map(|name| claim(name, &json!({}), &voted())).collect();
     let retired = json!({ RETIRED: "true", RETIRED_BY: "multi-operator" });
     let excess = |seen: &Observed| {
-        let roster = Roster::of(seen, Timestamp::UNIX_EPOCH);
-        let wish = wish::Wish::of(seen, &roster, true);
-        retired::excess(seen, &roster, &wish).map(|claim| claim.meta.key.name.to_string())
+        let members = MemberSet::of(seen, Timestamp::UNIX_EPOCH);
+        let desired = desired::Desired::of(seen, &members, true);
+        retired::excess(seen, &members, &desired).map(|claim| claim.meta.key.name.to_string())
     };
     for version in 1..9 {
         seen.claims.push(copy(&format!("c-backup000{version}"), &json!({ "resourceVersion": "1" }), &retired));
@@ -88,14 +88,14 @@ fn of_too_many_retired_claims_no_copy_is_deleted() {
         let mut labels = voted();
         labels.as_object_mut().unwrap().extend(retired.as_object().unwrap().clone());
         let name = format!("c-gone00000{version}");
-        labels[NODE] = json!(name);
+        labels[MEMBER_NAME] = json!(name);
         seen.claims.push(claim(&name, &json!({ "resourceVersion": (version + 1).to_string() }), &labels));
     }
     assert_eq!(excess(&seen).as_deref(), Some("c-gone000001"), "the oldest that is no copy");
 }
 
 #[test]
-fn a_copy_goes_neither_with_the_cluster_nor_when_nobody_holds_it_any_more() {
+fn a_copy_is_not_deleted_with_the_cluster_but_released() {
     let held = json!({ "finalizers": [UNSAVED_DATA] });
     let mut seen = growing(&json!({ "size": 3, "storage": { "onDelete": "Delete" } }));
     seen.claims.push(copy("c-backup", &held, &json!({})));
@@ -104,7 +104,7 @@ fn a_copy_goes_neither_with_the_cluster_nor_when_nobody_holds_it_any_more() {
     let deleted =
         |effect: &Effect<EtcdAct>| matches!(effect, Effect::Delete(delete) if &*delete.key.name == "c-backup");
     assert!(!plan.effects.iter().any(deleted), "{:?}", plan.effects);
-    assert!(touched(&plan).contains(&"c-backup"), "nobody releases it later");
+    assert!(touched(&plan).contains(&"c-backup"), "the operator does not release it later");
 
     let mut seen = growing(&json!({ "size": 3 }));
     seen.claims.push(copy("c-backup", &held, &json!({})));
@@ -119,15 +119,15 @@ fn a_copy_goes_neither_with_the_cluster_nor_when_nobody_holds_it_any_more() {
     assert_eq!(reason(&status, "Terminating").1, "WaitingForClaims", "no member is to be replaced for it");
 }
 
-/// Whose it is, etcd's list or the status tells.
+/// etcd's list or the status shows which member it belongs to.
 #[test]
-fn a_member_comes_back_on_its_claim_whatever_member_the_label_names() {
+fn a_member_restarts_on_its_claim_whatever_member_the_label_names() {
     for listed in [true, false] {
         let mut seen = growing(&json!({ "size": 3 }));
         let known = after(&seen, 60).status.unwrap();
         Arc::get_mut(&mut seen.cluster).unwrap().status = known;
         let mut labels = voted();
-        labels[NODE] = json!("other");
+        labels[MEMBER_NAME] = json!("other");
         seen.claims[1] = claim(NAMES[1], &json!({}), &labels);
         seen.pods.remove(1);
         seen.etcd.endpoints.remove(NAMES[1]);
@@ -135,7 +135,8 @@ fn a_member_comes_back_on_its_claim_whatever_member_the_label_names() {
             seen.etcd.members = Err("no leader".to_owned());
         }
         let plan = after(&seen, 60);
-        let made = |effect: &Effect<EtcdAct>| matches!(effect, Effect::Create(create) if *create.key.name == *NAMES[1]);
-        assert!(plan.effects.iter().any(made), "{listed}: {:?}", plan.effects);
+        let created =
+            |effect: &Effect<EtcdAct>| matches!(effect, Effect::Create(create) if *create.key.name == *NAMES[1]);
+        assert!(plan.effects.iter().any(created), "{listed}: {:?}", plan.effects);
     }
 }

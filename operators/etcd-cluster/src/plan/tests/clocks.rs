@@ -1,20 +1,20 @@
-//! Clocks that differ: the manager's is behind, or an earlier manager's was ahead.
+//! Clocks that differ: that of the manager is behind, or that of an earlier manager was ahead.
 
 use api::etcd_cluster::{MemberRole, MemberStatus};
 
 use super::members::{NAMES, after, at, pod, three};
 use super::*;
 
-/// Times that a manager has noted whose clock was ahead by an hour, and what a member is by them.
+/// The status of a member with a time in the future, from a manager whose clock was ahead by an hour.
 fn noted(name: &str, id: &str, role: MemberRole) -> MemberStatus {
     let since = Some(Timestamp::from_second(3_600).unwrap());
     MemberStatus { name: name.to_owned(), id: Some(id.to_owned()), role, since, version: None, db_size: None }
 }
 
 #[test]
-fn a_member_is_ready_though_its_start_is_yet_to_come() {
+fn a_member_that_started_in_the_future_is_ready() {
     let mut seen = three(&json!({ "size": 3 }));
-    let template = seen.pods[0].running.as_ref().unwrap().annotations["multi-operator.example.com/template"].clone();
+    let template = seen.pods[0].details.as_ref().unwrap().annotations["multi-operator.example.com/template"].clone();
     let state = json!({ "running": { "startedAt": at(50) } });
     seen.pods[2] = Arc::new(pod(NAMES[2], &template, &state, 1, at(51)));
     let ready = |second| after(&seen, second).status.unwrap().ready.unwrap();
@@ -22,12 +22,12 @@ fn a_member_is_ready_though_its_start_is_yet_to_come() {
 }
 
 #[test]
-fn a_pod_that_was_evicted_is_replaced_and_a_rejected_one_left_though_both_are_yet_to_be_made() {
+fn an_evicted_pod_is_replaced_and_a_rejected_one_kept_though_created_in_the_future() {
     let deleted = |ended: Option<i64>| {
         let mut seen = three(&json!({ "size": 3 }));
         seen.etcd.endpoints.remove(NAMES[1]);
-        let running = Arc::get_mut(&mut seen.pods[1]).unwrap().running.as_mut().unwrap();
-        (running.over, running.created) = (true, Some(Timestamp::from_second(1_000).unwrap()));
+        let running = Arc::get_mut(&mut seen.pods[1]).unwrap().details.as_mut().unwrap();
+        (running.terminal, running.created) = (true, Some(Timestamp::from_second(1_000).unwrap()));
         running.ready_since = ended.map(|ended| Timestamp::from_second(ended).unwrap());
         running.containers.clear();
         after(&seen, 100).effects.iter().any(|effect| matches!(effect, Effect::Delete(_)))
@@ -37,7 +37,7 @@ fn a_pod_that_was_evicted_is_replaced_and_a_rejected_one_left_though_both_are_ye
 }
 
 #[test]
-fn claims_are_released_though_the_deletion_is_yet_to_come() {
+fn claims_of_a_deletion_in_the_future_are_released() {
     let mut seen = three(&json!({ "size": 3 }));
     Arc::get_mut(&mut seen.cluster).unwrap().meta.deleting = true;
     let status = after(&seen, 3_600).status.unwrap();
@@ -47,15 +47,16 @@ fn claims_are_released_though_the_deletion_is_yet_to_come() {
 }
 
 #[test]
-fn a_learner_gets_its_entry_and_is_looked_at_seldom_though_it_is_yet_to_join() {
+fn a_learner_that_joined_in_the_future_gets_its_entry_and_few_reconciles() {
     let mut seen = three(&json!({ "size": 3 }));
     let learner = seen.etcd.members.as_mut().unwrap().last_mut().unwrap();
     (learner.learner, learner.name) = (true, String::new());
     seen.etcd.endpoints.insert(NAMES[2].into(), Err("refuses connections".to_owned()));
     Arc::get_mut(&mut seen.cluster).unwrap().status.member_statuses = vec![noted(NAMES[2], "3", MemberRole::Joining)];
     let plan = after(&seen, 60);
-    let nudged =
-        |effect: &Effect<EtcdAct>| matches!(effect, Effect::Act(EtcdAct { change: Change::Fill { entries: 1 }, .. }));
+    let nudged = |effect: &Effect<EtcdAct>| {
+        matches!(effect, Effect::Act(EtcdAct { change: EtcdChange::Fill { entries: 1 }, .. }))
+    };
     assert!(plan.effects.iter().any(nudged), "{:?}", plan.effects);
-    assert_eq!(plan.next, Requeue::After(pause::SLOWLY));
+    assert_eq!(plan.next, Requeue::After(requeue::POLL_STAGNANT));
 }

@@ -1,9 +1,9 @@
-//! The data of a member differ from its peers' (alarm CORRUPT): the good copies stay.
+//! The data of a member differs from its peers' (alarm CORRUPT): the good copies stay.
 
 use super::members::{NAMES, after, message, three, touches_nothing};
 use super::*;
 
-/// Three members, of which the alarm names the one of that id; `leader` leads, and so many are asked for.
+/// Three members with an alarm for the one with that id; `leader` is the leader.
 fn differing(spec: &Value, id: u64, leader: u64) -> Observed {
     let mut seen = three(spec);
     seen.etcd.alarms = vec![(id, Alarm::Corrupt)];
@@ -13,15 +13,15 @@ fn differing(spec: &Value, id: u64, leader: u64) -> Observed {
     seen
 }
 
-/// Who is removed, or is made to lead.
+/// The removals and leadership transfers of a plan.
 fn changes(seen: &Observed) -> Vec<String> {
     changes_at(seen, 60)
 }
 
 fn changes_at(seen: &Observed, second: i64) -> Vec<String> {
     let change = |effect: &Effect<EtcdAct>| match effect {
-        Effect::Act(EtcdAct { change: Change::Remove { id, .. }, .. }) => Some(format!("remove {id}")),
-        Effect::Act(EtcdAct { change: Change::MoveLeader { to }, .. }) => Some(format!("lead {to}")),
+        Effect::Act(EtcdAct { change: EtcdChange::Remove { id, .. }, .. }) => Some(format!("remove {id}")),
+        Effect::Act(EtcdAct { change: EtcdChange::MoveLeader { to }, .. }) => Some(format!("lead {to}")),
         Effect::Create(create) => Some(format!("create {}", create.key.name)),
         _ => None,
     };
@@ -29,7 +29,7 @@ fn changes_at(seen: &Observed, second: i64) -> Vec<String> {
 }
 
 #[test]
-fn of_fewer_members_the_one_whose_data_differ_is_the_first_to_go_and_the_only_one() {
+fn scaling_down_removes_the_corrupt_member_and_no_other() {
     let fewer = json!({ "size": 1 });
     assert_eq!(changes(&differing(&fewer, 1, 1)), ["lead 3"], "what leads stays, so another one leads first");
     assert_eq!(changes(&differing(&fewer, 2, 1)), ["remove 2"], "not the last by name");
@@ -42,23 +42,23 @@ fn of_fewer_members_the_one_whose_data_differ_is_the_first_to_go_and_the_only_on
         assert!(message(&status).contains("etcdctl alarm disarm"), "{}", message(&status));
         assert!(message(&status).contains("no other member is removed"), "{}", message(&status));
     }
-    let mut gone = differing(&fewer, 1, 2);
-    gone.etcd.members.as_mut().unwrap().remove(0);
-    assert_eq!(changes(&gone), Vec::<String>::new(), "the alarm is on until a person disarms it");
+    let mut removed = differing(&fewer, 1, 2);
+    removed.etcd.members.as_mut().unwrap().remove(0);
+    assert_eq!(changes(&removed), Vec::<String>::new(), "the alarm stays until a user disarms it");
     let mut silent = differing(&fewer, 1, 2);
     silent.etcd.endpoints.insert(NAMES[2].into(), Err("cannot be reached".to_owned()));
     assert_eq!(changes(&silent), Vec::<String>::new(), "one that only does not answer may be a good copy");
 }
 
 #[test]
-fn a_member_whose_claim_a_person_has_deleted_goes_as_the_remedy_says() {
+fn a_member_whose_claim_a_user_has_deleted_is_replaced() {
     let doomed = |id: u64| {
         let mut seen = differing(&json!({ "size": 1 }), id, 1);
         Arc::get_mut(&mut seen.claims[1]).unwrap().meta.deleting = true;
         changes(&seen)
     };
     assert_eq!([doomed(0), doomed(2)], [["remove 2"], ["remove 2"]]);
-    // Its pod as well.
+    // With its pod deleted as well.
     let mut seen = differing(&json!({ "size": 3 }), 2, 1);
     Arc::get_mut(&mut seen.claims[1]).unwrap().meta.deleting = true;
     seen.pods.remove(1);
@@ -67,17 +67,17 @@ fn a_member_whose_claim_a_person_has_deleted_goes_as_the_remedy_says() {
 }
 
 #[test]
-fn a_new_member_is_not_filled_by_one_whose_data_differ() {
+fn a_new_member_does_not_get_its_data_from_the_corrupt_one() {
     let more = json!({ "size": 5 });
     assert_eq!(changes(&differing(&more, 1, 1)), ["lead 3"]);
     assert_eq!(changes(&differing(&more, 1, 2)), ["create c-aaaaaaaaaa"]);
 }
 
 #[test]
-fn members_that_keep_their_data_in_their_pods_are_not_replaced_for_other_pods() {
+fn members_with_data_in_their_pods_are_not_replaced_for_new_pods() {
     let spec = json!({ "size": 3, "storage": { "ephemeral": true } });
     let mut seen = differing(&spec, 1, 1);
-    let status = EtcdClusterStatus { storage: Some(StorageStatus { durable: false }), ..made() };
+    let status = EtcdClusterStatus { storage: Some(EtcdStorageStatus { durable: false }), ..bootstrapped() };
     let mut other = spec.clone();
     other["pod"] = json!({ "labels": { "team": "a" } });
     seen.cluster = observed(&other, &status).cluster;
@@ -92,9 +92,9 @@ fn members_that_keep_their_data_in_their_pods_are_not_replaced_for_other_pods() 
 }
 
 #[test]
-fn a_removal_that_was_about_to_be_made_waits_too() {
+fn a_removal_in_flight_waits_as_well() {
     let mut seen = differing(&json!({ "size": 1 }), 1, 2);
-    let marked = Arc::get_mut(&mut seen.pods[2]).unwrap().running.as_mut().unwrap();
+    let marked = Arc::get_mut(&mut seen.pods[2]).unwrap().details.as_mut().unwrap();
     marked.annotations.insert("multi-operator.example.com/retiring".to_owned(), "true".to_owned());
     assert_eq!(changes(&seen), ["remove 1"]);
     seen.etcd.alarms.clear();
@@ -103,14 +103,14 @@ fn a_removal_that_was_about_to_be_made_waits_too() {
 
 /// Its data may be a good copy.
 #[test]
-fn a_member_that_cannot_be_reached_and_keeps_its_data_in_its_pod_is_not_replaced_meanwhile() {
+fn an_unreachable_member_with_data_in_its_pod_is_not_replaced_meanwhile() {
     let spec = json!({ "size": 3, "storage": { "ephemeral": true } });
     let mut other = spec.clone();
     other["pod"] = json!({ "labels": { "team": "a" } });
     let mut seen = differing(&spec, 1, 2);
     seen.claims.clear();
     seen.etcd.endpoints.insert(NAMES[2].into(), Err("cannot be reached".to_owned()));
-    let status = EtcdClusterStatus { storage: Some(StorageStatus { durable: false }), ..made() };
+    let status = EtcdClusterStatus { storage: Some(EtcdStorageStatus { durable: false }), ..bootstrapped() };
     seen.cluster = observed(&other, &status).cluster;
     let before = after(&seen, 100).status.unwrap();
     seen.cluster = observed(&other, &before).cluster;

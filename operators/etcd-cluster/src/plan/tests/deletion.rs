@@ -1,13 +1,13 @@
-//! What holds volumes, and what a deletion waits for.
+//! The finalizers that protect volumes, and what a deletion waits for.
 
 use api::UNSAVED_DATA;
 use runtime::namespaces::Termination;
-use runtime::projections::Claim;
+use runtime::projections::Pvc;
 
 use super::members::{NAMES, after, three};
 use super::*;
 
-/// The finalizers that a plan writes, with the kind that they are of.
+/// The finalizers that a plan writes, with the kind of the object.
 fn finalizers(plan: &EtcdPlan) -> Vec<(&'static str, Value)> {
     let effects = plan.effects.iter().filter_map(|effect| match effect {
         Effect::Apply(apply) => Some(apply),
@@ -17,7 +17,7 @@ fn finalizers(plan: &EtcdPlan) -> Vec<(&'static str, Value)> {
     held.map(|apply| (apply.kind.kind, apply.body["metadata"]["finalizers"].clone())).collect()
 }
 
-/// Gives the cluster that metadata beside its name.
+/// Adds metadata to the cluster.
 fn edit(seen: &mut Observed, metadata: &Value) {
     let mut object = json!({ "metadata": { "namespace": "n", "name": "c", "uid": "u", "generation": 1 } });
     object["metadata"].as_object_mut().unwrap().extend(metadata.as_object().unwrap().clone());
@@ -26,7 +26,7 @@ fn edit(seen: &mut Observed, metadata: &Value) {
     seen.cluster = Arc::new(EtcdCluster::decode(&object.to_string()).unwrap());
 }
 
-/// Gives all claims that metadata beside their names, and the labels of members that have voted.
+/// Adds metadata to all PVCs, and the labels of members that have voted.
 fn edit_claims(seen: &mut Observed, metadata: &Value) {
     for claim in &mut seen.claims {
         let name = &claim.meta.key.name;
@@ -35,12 +35,12 @@ fn edit_claims(seen: &mut Observed, metadata: &Value) {
             "multi-operator.example.com/member-id": "1", "multi-operator.example.com/etcd-version": "3.6.16",
         } }, "status": { "phase": "Bound" } });
         object["metadata"].as_object_mut().unwrap().extend(metadata.as_object().unwrap().clone());
-        *claim = Arc::new(Claim::decode(&object.to_string()).unwrap());
+        *claim = Arc::new(Pvc::decode(&object.to_string()).unwrap());
     }
 }
 
-/// Three members that are well, of a cluster that is being deleted.
-fn going(spec: &Value, finalizers: &[&str], claims: &Value) -> Observed {
+/// Three healthy members of a terminating cluster.
+fn terminating(spec: &Value, finalizers: &[&str], claims: &Value) -> Observed {
     let mut seen = three(spec);
     edit(&mut seen, &json!({ "finalizers": finalizers, "deletionTimestamp": "2026-01-01T00:00:00Z" }));
     edit_claims(&mut seen, claims);
@@ -52,27 +52,27 @@ fn reason(plan: &EtcdPlan) -> Option<String> {
 }
 
 #[test]
-fn the_cluster_is_held_before_its_claims_are() {
+fn the_cluster_gets_its_finalizer_before_its_claims_do() {
     let mut seen = three(&json!({ "size": 3 }));
     edit_claims(&mut seen, &json!({}));
     edit(&mut seen, &json!({}));
-    // What befalls members comes first: here the Service that they need.
+    // What members need comes first: here their Service.
     let mut new = observed(&json!({ "size": 3 }), &decided());
     edit(&mut new, &json!({}));
     let all: Vec<_> = [new, seen].iter().flat_map(|seen| finalizers(&after(seen, 60))).collect();
     assert_eq!(all, [("EtcdCluster", json!([ETCD_VOLUMES])), ("EtcdCluster", json!([ETCD_VOLUMES]))]);
     let mut seen = three(&json!({ "size": 3 }));
     edit_claims(&mut seen, &json!({ "labels": { "multi-operator.example.com/owner-uid": "u" } }));
-    assert_eq!(finalizers(&after(&seen, 60)), [], "claims do not tell yet that they hold data");
+    assert_eq!(finalizers(&after(&seen, 60)), [], "PVCs do not record yet that they hold data");
     edit_claims(&mut seen, &json!({}));
     assert_eq!(finalizers(&after(&seen, 60)), vec![("PersistentVolumeClaim", json!([UNSAVED_DATA])); 3]);
     edit_claims(&mut seen, &json!({ "finalizers": [UNSAVED_DATA] }));
     assert_eq!(finalizers(&after(&seen, 60)), []);
 }
 
-/// What clients write before would go with claims that somebody deletes.
+/// If a user deletes PVCs before that, the data of clients is lost.
 #[test]
-fn clients_are_let_in_once_claims_are_held() {
+fn clients_are_allowed_once_claims_have_finalizers() {
     let mut seen = three(&json!({ "size": 3 }));
     let lets_in = |seen: &Observed| {
         let plan = after(seen, 60);
@@ -85,41 +85,47 @@ fn clients_are_let_in_once_claims_are_held() {
 }
 
 #[test]
-fn a_deletion_releases_claims_that_are_not_being_deleted() {
+fn a_deletion_releases_claims_that_are_not_terminating() {
     let held = json!({ "finalizers": [UNSAVED_DATA] });
     let dying = json!({ "finalizers": [UNSAVED_DATA], "deletionTimestamp": "2026-01-01T00:00:00Z" });
     let (retain, delete) = (json!({ "size": 3 }), json!({ "size": 3, "storage": { "onDelete": "Delete" } }));
     let all = [vec![("PersistentVolumeClaim", json!([])); 3], vec![("EtcdCluster", json!([]))]].concat();
     for claims in [&held, &dying] {
-        assert_eq!(finalizers(&after(&going(&delete, &[ETCD_VOLUMES], claims), 60)), all);
-        let mut seen = going(&retain, &[ETCD_VOLUMES], claims);
+        assert_eq!(finalizers(&after(&terminating(&delete, &[ETCD_VOLUMES], claims), 60)), all);
+        let mut seen = terminating(&retain, &[ETCD_VOLUMES], claims);
         seen.termination = Some(Termination::Namespace);
         assert_eq!(finalizers(&after(&seen, 60)), all, "with the namespace");
-        assert_eq!(after(&going(&retain, &[], claims), 60), EtcdPlan::nothing(), "what holds nothing is not asked");
+        assert_eq!(
+            after(&terminating(&retain, &[], claims), 60),
+            EtcdPlan::nothing(),
+            "without the finalizer nothing is queried"
+        );
     }
-    let mut seen = going(&retain, &[ETCD_VOLUMES], &held);
+    let mut seen = terminating(&retain, &[ETCD_VOLUMES], &held);
     let plan = after(&seen, 60);
     assert_eq!((reason(&plan).as_deref(), finalizers(&plan)), (Some("WaitingForClaims"), vec![]));
     Arc::get_mut(&mut seen.cluster).unwrap().status = plan.status.unwrap();
     assert_eq!(finalizers(&after(&seen, 69)), []);
     assert_eq!(finalizers(&after(&seen, 70)), all);
-    let plan = after(&going(&retain, &[ETCD_VOLUMES], &dying), 60);
+    let plan = after(&terminating(&retain, &[ETCD_VOLUMES], &dying), 60);
     assert_eq!((reason(&plan).as_deref(), finalizers(&plan)), (Some("SavingVolumes"), vec![]));
-    assert!(plan.events.iter().any(|event| event.warning && event.reason == EtcdClusterReason::SavingVolumes));
-    let plan = after(&going(&retain, &[ETCD_VOLUMES, "foregroundDeletion"], &dying), 60);
+    assert!(
+        plan.events_after_status.iter().any(|event| event.warning && event.reason == EtcdClusterReason::SavingVolumes)
+    );
+    let plan = after(&terminating(&retain, &[ETCD_VOLUMES, "foregroundDeletion"], &dying), 60);
     assert_eq!((reason(&plan).as_deref(), plan.effects.len()), (Some("DeletionBlocked"), 0));
 }
 
-/// Made while `onDelete` was Delete: garbage collection would take them, and nothing else disowns them of a cluster that is paused or has
-/// no pods.
+/// They were created while `onDelete` was Delete, so garbage collection would delete them. In a cluster that is paused or has no
+/// pods, nothing else removes their owner references.
 #[test]
-fn claims_that_are_to_stay_are_no_longer_owned_before_the_cluster_goes() {
+fn retained_claims_lose_their_owner_before_the_cluster_is_deleted() {
     let owner = json!([{ "apiVersion": "etcd.database.coreos.com/v1beta2", "kind": "EtcdCluster", "name": "c", "uid": "u",
         "controller": true }]);
     let owned = json!({ "finalizers": [UNSAVED_DATA], "ownerReferences": owner });
     let disowned = |plan: &EtcdPlan| {
         let claims = plan.effects.iter().take_while(|effect| {
-            matches!(effect, Effect::Apply(apply) if apply.kind.kind == "PersistentVolumeClaim" && apply.hand_over.is_none()
+            matches!(effect, Effect::Apply(apply) if apply.kind.kind == "PersistentVolumeClaim" && apply.manager_prefix.is_none()
                 && apply.body["metadata"]["ownerReferences"].is_null())
         });
         claims.count()
@@ -129,9 +135,9 @@ fn claims_that_are_to_stay_are_no_longer_owned_before_the_cluster_goes() {
         (json!({ "size": 3, "paused": true }), 3),
         (json!({ "size": 3, "storage": { "onDelete": "Delete" } }), 0),
     ] {
-        let mut seen = going(&spec, &[ETCD_VOLUMES], &owned);
+        let mut seen = terminating(&spec, &[ETCD_VOLUMES], &owned);
         seen.pods.clear();
-        Arc::get_mut(&mut seen.cluster).unwrap().status = after(&seen, 60).status.unwrap_or_else(made);
+        Arc::get_mut(&mut seen.cluster).unwrap().status = after(&seen, 60).status.unwrap_or_else(bootstrapped);
         assert_eq!(disowned(&after(&seen, 70)), expected, "{spec}");
         seen.termination = Some(Termination::Crd);
         assert_eq!(disowned(&after(&seen, 70)), expected, "{spec}: claims outlive the kind");
@@ -140,15 +146,15 @@ fn claims_that_are_to_stay_are_no_longer_owned_before_the_cluster_goes() {
     }
 }
 
-/// Garbage collection takes the owner references off before the finalizer, and may have done both before the manager looks.
+/// Garbage collection removes the owner references before the finalizer, and may have done both before the manager observes it.
 #[test]
-fn claims_of_a_deletion_that_orphans_stay_though_volumes_are_to_go_with_the_cluster() {
+fn claims_of_an_orphaning_deletion_stay_though_on_delete_is_delete() {
     let held = json!({ "finalizers": [UNSAVED_DATA] });
     let delete = json!({ "size": 3, "storage": { "onDelete": "Delete" } });
     let deleted = |held_by: &[&str], foreign: &[&str]| {
-        let mut seen = going(&delete, held_by, &held);
+        let mut seen = terminating(&delete, held_by, &held);
         seen.clients = ChildState::Terminating;
-        seen.foreign = foreign.iter().map(|pod| (*pod).into()).collect();
+        seen.foreign_selected = foreign.iter().map(|pod| (*pod).into()).collect();
         let plan = after(&seen, 60);
         assert_eq!(finalizers(&plan).len(), 4, "all is released: {:?}", plan.effects);
         plan.effects.iter().filter(|effect| matches!(effect, Effect::Delete(_))).count()
@@ -156,10 +162,10 @@ fn claims_of_a_deletion_that_orphans_stay_though_volumes_are_to_go_with_the_clus
     assert_eq!(deleted(&[ETCD_VOLUMES], &[]), 3);
     assert_eq!(deleted(&[ETCD_VOLUMES, "orphan"], &[]), 0);
     assert_eq!(deleted(&[ETCD_VOLUMES], &NAMES[..1]), 0, "its pod has no owner any more");
-    assert_eq!(deleted(&[ETCD_VOLUMES], &["c-stranger"]), 3, "a pod of no member's name tells nothing");
-    // Pods may be gone by then; Services and the budget go after the object, or lose their owner with all else.
+    assert_eq!(deleted(&[ETCD_VOLUMES], &["c-foreign"]), 3, "a pod without a member's name does not count");
+    // Pods may be deleted by then. Services and the budget are deleted after the object, or lose their owner with all others.
     let without_children = |held_by: &[&str]| {
-        let mut seen = going(&delete, held_by, &held);
+        let mut seen = terminating(&delete, held_by, &held);
         (seen.peers, seen.clients, seen.budget) = (ChildState::Absent, ChildState::Absent, ChildState::Absent);
         after(&seen, 60).effects.iter().filter(|effect| matches!(effect, Effect::Delete(_))).count()
     };
@@ -168,7 +174,7 @@ fn claims_of_a_deletion_that_orphans_stay_though_volumes_are_to_go_with_the_clus
 }
 
 #[test]
-fn a_claim_that_was_put_aside_is_released() {
+fn a_retired_claim_is_released() {
     let mut seen = three(&json!({ "size": 3 }));
     edit_claims(
         &mut seen,
@@ -179,15 +185,15 @@ fn a_claim_that_was_put_aside_is_released() {
 }
 
 #[test]
-fn a_cluster_that_is_never_at_rest_is_held_as_well() {
+fn a_cluster_that_never_settles_gets_finalizers_as_well() {
     for (step, stalled) in [("refused", false), ("wait", false), ("start", true)] {
         let mut seen = three(&json!({ "size": 3, "options": { "max-wals": "7" } }));
         edit_claims(&mut seen, &json!({}));
         match step {
             "refused" => {
-                seen.refused = Some("no".to_owned());
+                seen.pod_rejected = Some("no".to_owned());
                 seen.pods.iter_mut().for_each(|pod| {
-                    let running = Arc::get_mut(pod).unwrap().running.as_mut().unwrap();
+                    let running = Arc::get_mut(pod).unwrap().details.as_mut().unwrap();
                     running.annotations.insert("multi-operator.example.com/template".to_owned(), "other".to_owned());
                 });
             }
@@ -196,7 +202,7 @@ fn a_cluster_that_is_never_at_rest_is_held_as_well() {
         }
         edit(&mut seen, &json!({}));
         if stalled {
-            // As where a quota allows no pod.
+            // As with a quota that allows no pod.
             let why = api::condition_type::STALLED;
             let condition = runtime::status::conditions::condition(
                 why,
@@ -212,10 +218,10 @@ fn a_cluster_that_is_never_at_rest_is_held_as_well() {
 }
 
 #[test]
-fn volumes_of_several_clusters_are_kept_though_no_status_tells_of_any() {
+fn volumes_of_several_clusters_are_kept_without_a_status() {
     let dying = json!({ "finalizers": [UNSAVED_DATA], "deletionTimestamp": "2026-01-01T00:00:00Z" });
     for claims in [&dying, &json!({ "finalizers": [UNSAVED_DATA] }), &json!({})] {
-        let mut seen = going(&json!({ "size": 3 }), &[ETCD_VOLUMES], claims);
+        let mut seen = terminating(&json!({ "size": 3 }), &[ETCD_VOLUMES], claims);
         let mut other = seen.claims[0].labels.clone();
         other.insert("multi-operator.example.com/cluster-id".to_owned(), "2".to_owned());
         Arc::get_mut(&mut seen.claims[0]).unwrap().labels = other;
@@ -228,16 +234,16 @@ fn volumes_of_several_clusters_are_kept_though_no_status_tells_of_any() {
     }
 }
 
-/// With the cluster goes the last one who would release them.
+/// Nothing releases them after the cluster is deleted.
 #[test]
-fn claims_that_are_held_for_an_earlier_cluster_are_released_with_this_one() {
+fn claims_of_an_earlier_cluster_are_released_with_this_one() {
     let earlier = |namespace_goes: bool, deleted: bool| {
         let mut of =
             json!({ "labels": { "multi-operator.example.com/owner-uid": "earlier" }, "finalizers": [UNSAVED_DATA] });
         if deleted {
             of["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
         }
-        let mut seen = going(&json!({ "size": 3 }), &[ETCD_VOLUMES], &of);
+        let mut seen = terminating(&json!({ "size": 3 }), &[ETCD_VOLUMES], &of);
         seen.termination = namespace_goes.then_some(Termination::Namespace);
         if let Some(status) = after(&seen, 60).status {
             Arc::get_mut(&mut seen.cluster).unwrap().status = status;

@@ -1,15 +1,15 @@
-//! Members that join, and for how long they are waited for.
+//! Members that join, and how long the operator waits for them.
 
 use api::etcd_cluster::{MemberRole, MemberStatus};
-use runtime::projections::{Container, Pod};
+use runtime::projections::{ContainerStatus, Pod};
 
 use super::members::{NAMES, after, at, pod, three};
 use super::*;
 
-/// Two members and a learner, which has been getting no further for that many minutes, and does not answer.
+/// Two members and a learner, which has made no progress for that many minutes, and does not answer.
 fn learning(minutes: i64, idle_pod: bool) -> (Observed, i64) {
     let mut seen = three(&json!({ "size": 3 }));
-    let mut status = made();
+    let mut status = bootstrapped();
     status.member_statuses = vec![MemberStatus {
         name: NAMES[2].to_owned(),
         id: Some("3".to_owned()),
@@ -26,12 +26,12 @@ fn learning(minutes: i64, idle_pod: bool) -> (Observed, i64) {
     seen.etcd.endpoints.insert(NAMES[2].into(), Err("refuses connections".to_owned()));
     if idle_pod {
         let pod = Arc::get_mut(&mut seen.pods[2]).unwrap();
-        pod.running.as_mut().unwrap().containers.last_mut().unwrap().running = false;
+        pod.details.as_mut().unwrap().containers.last_mut().unwrap().running = false;
     }
     (seen, minutes * 60)
 }
 
-fn change(plan: &EtcdPlan) -> Option<&Change> {
+fn change(plan: &EtcdPlan) -> Option<&EtcdChange> {
     plan.effects.iter().find_map(|effect| match effect {
         Effect::Act(act) => Some(&act.change),
         _ => None,
@@ -39,55 +39,55 @@ fn change(plan: &EtcdPlan) -> Option<&Change> {
 }
 
 #[test]
-fn a_learner_that_waits_for_an_entry_gets_one_and_not_at_once() {
+fn a_learner_that_waits_for_an_entry_gets_one_after_a_while() {
     let (seen, _) = learning(0, false);
     assert_eq!(change(&after(&seen, 1)), None);
-    assert_eq!(change(&after(&seen, 4)), Some(&Change::Fill { entries: 1 }));
+    assert_eq!(change(&after(&seen, 4)), Some(&EtcdChange::Fill { entries: 1 }));
     let (mut more, _) = learning(0, false);
     Arc::get_mut(&mut more.cluster).unwrap().spec.size = 5;
-    assert_eq!(change(&after(&more, 4)), Some(&Change::Fill { entries: 1 }), "the next one's pod may be refused");
+    assert_eq!(change(&after(&more, 4)), Some(&EtcdChange::Fill { entries: 1 }), "the next one's pod may be refused");
     let (seen, _) = learning(0, true);
     assert_eq!(change(&after(&seen, 4)), None, "etcd does not run there");
 }
 
 #[test]
-fn a_learner_is_given_up_for_getting_no_further_and_not_for_being_slow() {
+fn a_learner_is_replaced_for_making_no_progress_and_not_for_being_slow() {
     let (mut seen, now) = learning(11, false);
-    assert_eq!(late_behind(&seen, Timestamp::from_second(now).unwrap()).as_deref(), Some("10.0.0.1"));
-    assert!(matches!(change(&after(&seen, now)), Some(Change::Remove { id: 3, .. })));
-    seen.receiving.insert(3);
-    assert!(!matches!(change(&after(&seen, now)), Some(Change::Remove { .. })), "a snapshot is on its way to it");
+    assert_eq!(leader_of_overdue_member(&seen, Timestamp::from_second(now).unwrap()).as_deref(), Some("10.0.0.1"));
+    assert!(matches!(change(&after(&seen, now)), Some(EtcdChange::Remove { id: 3, .. })));
+    seen.receiving_snapshot.insert(3);
+    assert!(!matches!(change(&after(&seen, now)), Some(EtcdChange::Remove { .. })), "a snapshot is on its way to it");
     let (seen, now) = learning(9, false);
-    assert_eq!(late_behind(&seen, Timestamp::from_second(now).unwrap()), None);
+    assert_eq!(leader_of_overdue_member(&seen, Timestamp::from_second(now).unwrap()), None);
 }
 
-/// The init step of a pod runs, or has yet to.
+/// The init step of a pod runs, or has not started.
 fn steps_in(pod: &mut Arc<Pod>, running: bool) {
-    let containers = &mut Arc::get_mut(pod).unwrap().running.as_mut().unwrap().containers;
+    let containers = &mut Arc::get_mut(pod).unwrap().details.as_mut().unwrap().containers;
     let etcd = containers.pop().unwrap();
-    *containers = vec![Container { name: "wait".into(), running, ..etcd.clone() }, etcd];
+    *containers = vec![ContainerStatus { name: "wait".into(), running, ..etcd.clone() }, etcd];
 }
 
 #[test]
-fn what_cluster_dns_tells_of_is_read_only_where_a_pod_can_be_listed() {
+fn cluster_dns_is_read_only_if_a_pod_can_be_added() {
     let (mut seen, _) = learning(0, false);
-    assert!(!awaits_dns(&seen), "no pod waits");
-    let template = seen.pods[0].running.as_ref().unwrap().annotations["multi-operator.example.com/template"].clone();
+    assert!(!waits_for_dns(&seen), "no pod waits");
+    let template = seen.pods[0].details.as_ref().unwrap().annotations["multi-operator.example.com/template"].clone();
     let waits = pod("c-dddddddddd", &template, &json!({ "waiting": { "reason": "PodInitializing" } }), 0, at(9));
     seen.pods.push(Arc::new(waits));
     steps_in(&mut seen.pods[3], true);
-    assert!(!awaits_dns(&seen), "the learner comes first");
+    assert!(!waits_for_dns(&seen), "the learner comes first");
     seen.etcd.members.as_mut().unwrap()[2].learner = false;
-    assert!(awaits_dns(&seen));
+    assert!(waits_for_dns(&seen));
     steps_in(&mut seen.pods[3], false);
-    assert!(!awaits_dns(&seen), "its image is being pulled");
+    assert!(!waits_for_dns(&seen), "its image is being pulled");
     steps_in(&mut seen.pods[1], true);
-    assert!(!awaits_dns(&seen), "a member that starts again is listed");
+    assert!(!waits_for_dns(&seen), "a member that starts again is listed");
 }
 
 #[test]
-fn a_learner_that_gets_nowhere_is_helped_along_less_often() {
+fn a_learner_without_progress_is_nudged_less_often() {
     let (seen, _) = learning(0, false);
-    assert_eq!(after(&seen, 60).next, Requeue::After(pause::NUDGED));
-    assert_eq!(after(&seen, 180).next, Requeue::After(pause::SLOWLY));
+    assert_eq!(after(&seen, 60).next, Requeue::After(requeue::AFTER_NUDGE));
+    assert_eq!(after(&seen, 180).next, Requeue::After(requeue::POLL_STAGNANT));
 }

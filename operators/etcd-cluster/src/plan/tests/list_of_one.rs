@@ -1,9 +1,9 @@
-//! A list of one member is not believed while another one's volume is there, unless the operator has removed that.
+//! The list of a single member is not trusted while the volume of another one exists that the operator has not removed.
 
 use super::members::{NAMES, after, message, three, touches_nothing};
 use super::*;
 
-/// The first of three lists itself alone, the others do not answer; all claims tell of the cluster.
+/// The first of three lists only itself, and the others do not answer. All PVCs record the cluster.
 fn alone(change: impl FnOnce(&mut Observed)) -> Observed {
     let mut seen = three(&json!({ "size": 3 }));
     let status = after(&seen, 60).status.unwrap();
@@ -19,29 +19,32 @@ fn alone(change: impl FnOnce(&mut Observed)) -> Observed {
     }
     seen.etcd.members.as_mut().unwrap().truncate(1);
     change(&mut seen);
-    unlabeled::claims::unmark(&mut seen);
-    anew::distrust(&mut seen);
+    unlabeled::claims::ignore_retired_labels(&mut seen);
+    crate::plan::list_of_one::distrust(&mut seen);
     seen
 }
 
-/// It had lost its disk with its node, and its pod is one that an earlier manager made.
+/// It has lost its disk with its node, and an earlier manager created its pod.
 #[test]
-fn nobody_is_dropped_by_the_list_of_a_first_member_that_has_begun_anew() {
+fn no_member_is_removed_by_the_list_of_a_first_member_that_bootstrapped_again() {
     let plan = after(&alone(|_| ()), 70);
     assert!(touches_nothing(&plan), "{:?}", plan.effects);
     let status = plan.status.unwrap();
     assert_eq!(status.listed().map(|member| member.name.as_str()).collect::<Vec<_>>(), NAMES, "nor forgotten");
     assert_eq!(reason(&status, "QuorumHealthy"), (ConditionStatus::False, "QuorumUnconfirmed".to_owned()));
-    let told = message(&status);
-    let aside = format!("kubectl label pvc -n n {} {} {}=true", NAMES[1], NAMES[2], objects::RETIRED);
-    assert!(told.contains(&format!("member {} lists itself alone", NAMES[0])) && told.contains(&aside), "{told}");
-    // Without its pod, one of the others comes back on its volume.
+    let message = message(&status);
+    let command = format!("kubectl label pvc -n n {} {} {}=true", NAMES[1], NAMES[2], objects::RETIRED);
+    assert!(
+        message.contains(&format!("member {} lists only itself", NAMES[0])) && message.contains(&command),
+        "{message}"
+    );
+    // One of the others restarts on its volume if it has no pod.
     let plan = after(&alone(|seen| drop(seen.pods.remove(1))), 70);
-    let made = plan.effects.iter().filter_map(|effect| match effect {
+    let created = plan.effects.iter().filter_map(|effect| match effect {
         Effect::Create(create) => Some(create.key.name.to_string()),
         _ => None,
     });
-    assert_eq!(made.collect::<Vec<_>>(), [NAMES[1]]);
+    assert_eq!(created.collect::<Vec<_>>(), [NAMES[1]]);
 }
 
 fn label(seen: &mut Observed, member: usize, label: &str) {
@@ -49,48 +52,48 @@ fn label(seen: &mut Observed, member: usize, label: &str) {
 }
 
 fn mark_pod(seen: &mut Observed, member: usize) {
-    let running = Arc::get_mut(&mut seen.pods[member]).unwrap().running.as_mut().unwrap();
+    let running = Arc::get_mut(&mut seen.pods[member]).unwrap().details.as_mut().unwrap();
     running.annotations.insert(objects::RETIRING.to_owned(), "true".to_owned());
 }
 
 #[test]
-fn the_list_of_one_member_holds_where_the_others_were_removed() {
+fn the_list_of_one_member_is_trusted_if_the_others_were_removed() {
     let by_hand = alone(|seen| [1, 2].into_iter().for_each(|member| label(seen, member, objects::RETIRED)));
     assert!(by_hand.etcd.members.is_ok() && !touches_nothing(&after(&by_hand, 70)), "as the message says");
     let marked = alone(|seen| [1, 2].into_iter().for_each(|member| mark_pod(seen, member)));
-    // The pod is gone before status was written.
+    // The pod was deleted before status was written.
     let noted = alone(|seen| {
         label(seen, 1, objects::RETIRING);
         label(seen, 2, objects::RETIRING);
         seen.pods.truncate(1);
     });
-    let gone = alone(|seen| seen.claims.truncate(1));
+    let deleted = alone(|seen| seen.claims.truncate(1));
     let forgotten = alone(|seen| Arc::get_mut(&mut seen.cluster).unwrap().status.member_statuses.truncate(1));
-    // Nothing is left of what was on them.
+    // Their data is lost.
     let lost = alone(|seen| seen.claims[1..].iter_mut().for_each(|claim| Arc::get_mut(claim).unwrap().lost = true));
-    for seen in [marked, noted, gone, lost, forgotten] {
+    for seen in [marked, noted, deleted, lost, forgotten] {
         assert!(seen.etcd.members.is_ok(), "{:?}", seen.etcd.members);
     }
 }
 
-/// What the others hold may be the only copy.
+/// The others may have the only copy of the data.
 #[test]
-fn nobody_is_told_to_take_a_backup_because_of_such_a_list() {
+fn no_message_recommends_a_backup_because_of_such_a_list() {
     let mut seen = alone(|seen| seen.pods.truncate(1));
     seen.claims[1..].iter_mut().for_each(|claim| Arc::get_mut(claim).unwrap().meta.deleting = true);
     let lost = after(&seen, 70).status.unwrap();
     seen.cluster = observed(&json!({ "size": 3 }), &lost).cluster;
-    let told = after(&seen, 90).status.unwrap();
-    assert!(message(&told).contains("cannot come back"), "{}", message(&told));
-    assert!(!message(&told).contains("backup"), "{}", message(&told));
+    let status = after(&seen, 90).status.unwrap();
+    assert!(message(&status).contains("cannot restart"), "{}", message(&status));
+    assert!(!message(&status).contains("backup"), "{}", message(&status));
 }
 
 #[test]
-fn one_other_volume_is_enough_for_a_list_of_one_not_to_be_believed() {
+fn one_other_volume_is_enough_to_distrust_a_list_of_one() {
     let voted = alone(|seen| drop(seen.claims.remove(2)));
     let marked = alone(|seen| mark_pod(seen, 2));
     let of_two = alone(|seen| Arc::get_mut(&mut seen.cluster).unwrap().status.member_statuses.truncate(2));
-    // The only copy may be that of a learner.
+    // A learner may have the only copy.
     let learner = alone(|seen| {
         seen.claims.truncate(2);
         let labels = &mut Arc::get_mut(&mut seen.claims[1]).unwrap().labels;
@@ -103,14 +106,14 @@ fn one_other_volume_is_enough_for_a_list_of_one_not_to_be_believed() {
     }
 }
 
-/// It was to be removed once.
+/// Its removal was started once and not finished.
 fn not_to_go(mut seen: Observed) -> Observed {
     let labels = &mut Arc::get_mut(&mut seen.claims[1]).unwrap().labels;
     labels.insert(objects::RETIRING.to_owned(), "false".to_owned());
     seen
 }
 
-/// Of two members, the second one is removed.
+/// The second of two members is being removed.
 fn of_two(size: u8) -> Observed {
     let mut seen = three(&json!({ "size": size }));
     seen.pods.truncate(2);
@@ -120,7 +123,7 @@ fn of_two(size: u8) -> Observed {
 }
 
 #[test]
-fn a_removal_is_noted_on_the_claim_as_long_as_it_is_to_go() {
+fn a_removal_is_recorded_on_the_claim_while_it_is_in_flight() {
     let labeled = |applies: &mut dyn Iterator<Item = &runtime::plan::Apply>| {
         let claims = applies.filter(|apply| apply.kind.kind == "PersistentVolumeClaim" && apply.body["spec"].is_null());
         claims.map(|apply| apply.body["metadata"]["labels"][objects::RETIRING] == "true").collect::<Vec<_>>()
@@ -146,11 +149,11 @@ fn a_removal_is_noted_on_the_claim_as_long_as_it_is_to_go() {
     let mut stays = of_two(2);
     label(&mut stays, 1, objects::RETIRING);
     let back = |seen: &Observed| {
-        let aside = after(seen, 60).independent.into_iter().filter(|apply| apply.hand_over == Some("retire"));
-        aside.map(|apply| apply.body["metadata"]["labels"][objects::RETIRING].clone()).collect::<Vec<_>>()
+        let retiring = after(seen, 60).independent.into_iter().filter(|apply| apply.manager_prefix == Some("retire"));
+        retiring.map(|apply| apply.body["metadata"]["labels"][objects::RETIRING].clone()).collect::<Vec<_>>()
     };
-    assert_eq!(back(&stays), ["false"], "the mark is taken back, whoever else owns it");
+    assert_eq!(back(&stays), ["false"], "the mark is removed, whatever else owns it");
     assert!(back(&again).is_empty());
     assert!(back(&not_to_go(stays)).is_empty(), "once");
-    assert_eq!(noted(&after(&not_to_go(of_two(1)), 60)), [true], "and it is set anew");
+    assert_eq!(noted(&after(&not_to_go(of_two(1)), 60)), [true], "and it is set again");
 }

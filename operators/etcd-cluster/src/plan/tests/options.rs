@@ -1,18 +1,18 @@
-//! Options of etcd with which no volume is large enough.
+//! Options of etcd for which volumes are too small.
 
 use super::members::{after, message, three};
 use super::*;
-use crate::plan::options::leave_out;
+use crate::plan::options::remove_refused;
 
-/// The same members after a person has changed the spec.
+/// The same members after a change of the spec.
 fn changed(mut seen: Observed, spec: &Value) -> Observed {
     let cluster = Arc::get_mut(&mut seen.cluster).unwrap();
     cluster.spec = serde_json::from_value(spec.clone()).unwrap();
-    leave_out(&mut seen);
+    remove_refused(&mut seen);
     seen
 }
 
-/// What is said of a spec; of a cluster that has been made.
+/// The message about a spec of an existing cluster.
 fn said(spec: &Value) -> Option<String> {
     changed(three(&json!({ "size": 3 })), spec).options_refused
 }
@@ -21,18 +21,18 @@ fn env(name: &str, value: &Value) -> Value {
     json!({ "size": 3, "pod": { "etcdEnv": [{ "name": name, "value": value }] } })
 }
 
-/// What etcd and the agent get of a member that is made now.
+/// The arguments and variables of a pod that is created now.
 fn command(seen: &Observed) -> Vec<String> {
-    let wish = wish::Wish::of(seen, &Roster::of(seen, Timestamp::UNIX_EPOCH), true);
-    let pod = objects::pod(seen, &seen.cluster, &wish, "c-dddddddddd", Start::Join).body.to_string();
+    let desired = desired::Desired::of(seen, &MemberSet::of(seen, Timestamp::UNIX_EPOCH), true);
+    let pod = objects::pod(seen, &seen.cluster, &desired, "c-dddddddddd", InitialState::Existing).body.to_string();
     let pod: Value = serde_json::from_str(&pod).unwrap();
     let etcd = &pod["spec"]["containers"][0];
-    let words = etcd["command"].as_array().unwrap().iter().map(|word| word.as_str().unwrap().to_owned());
-    words.chain(etcd["env"].as_array().unwrap().iter().map(|env| env["name"].to_string())).collect()
+    let arguments = etcd["command"].as_array().unwrap().iter().map(|argument| argument.as_str().unwrap().to_owned());
+    arguments.chain(etcd["env"].as_array().unwrap().iter().map(|env| env["name"].to_string())).collect()
 }
 
 #[test]
-fn without_a_bound_nothing_is_made() {
+fn without_a_bound_nothing_is_created() {
     for spec in [
         json!({ "size": 3, "options": { "max-wals": "0" } }),
         json!({ "size": 3, "options": { "max-snapshots": "0x0" } }),
@@ -40,24 +40,21 @@ fn without_a_bound_nothing_is_made() {
         env("ETCD_MAX_WALS", &json!("00")),
     ] {
         let mut seen = observed(&spec, &decided());
-        leave_out(&mut seen);
+        remove_refused(&mut seen);
         let plan = after(&seen, 0);
         assert!(plan.effects.is_empty() && plan.independent.is_empty(), "{spec}: {:?}", plan.effects);
         let status = plan.status.unwrap();
         assert_eq!(reason(&status, "Stalled"), (ConditionStatus::True, "OptionRefused".to_owned()));
-        assert!(
-            message(&status).contains("set it to 1 or more, or leave it out; until then nothing is created"),
-            "{spec}"
-        );
+        assert!(message(&status).contains("set it to 1 or more, or omit it; until then nothing is created"), "{spec}");
     }
 }
 
 #[test]
-fn members_that_run_keep_their_pods() {
+fn running_members_keep_their_pods() {
     for before in [json!({}), json!({ "max-wals": "7" }), json!({ "max-wals": "0" })] {
         let seen = three(&json!({ "size": 3, "options": before }));
         let seen = changed(seen, &json!({ "size": 3, "options": { "max-wals": "0", "log-level": "debug" } }));
-        assert!(trial(&seen, Timestamp::UNIX_EPOCH).is_none(), "no other pod is to come");
+        assert!(pod_to_dry_run(&seen, Timestamp::UNIX_EPOCH).is_none(), "no other pod is to come");
         let plan = after(&seen, 60);
         let is_pod = |effect: &&Effect<EtcdAct>| match effect {
             Effect::Delete(_) => true,
@@ -69,14 +66,14 @@ fn members_that_run_keep_their_pods() {
         assert_eq!(reason(&status, "Stalled"), (ConditionStatus::True, "OptionRefused".to_owned()));
         assert_eq!(
             message(&status),
-            "spec.options max-wals is 0, with which etcd keeps every file of its log until the volume is full: set it to 1 or \
-             more, or leave it out; until then members keep the pods that they have"
+            "spec.options max-wals is 0, with which etcd keeps every file of its log until the volume is full; set it to 1 or \
+             more, or omit it; until then members keep their pods"
         );
     }
 }
 
 #[test]
-fn no_other_version_comes_meanwhile() {
+fn the_version_does_not_change_meanwhile() {
     let spec = json!({ "size": 3, "version": "3.6.17", "options": { "max-wals": "0" } });
     let seen = changed(three(&json!({ "size": 3 })), &spec);
     let touches = |effect: &&Effect<EtcdAct>| match effect {
@@ -91,11 +88,14 @@ fn no_other_version_comes_meanwhile() {
 fn a_value_that_fits_is_rolled_out() {
     let seen = three(&json!({ "size": 3 }));
     let correct = changed(seen, &json!({ "size": 3, "options": { "max-wals": "7" } }));
-    assert!(correct.options_refused.is_none() && trial(&correct, Timestamp::UNIX_EPOCH).is_some(), "it is rolled");
+    assert!(
+        correct.options_refused.is_none() && pod_to_dry_run(&correct, Timestamp::UNIX_EPOCH).is_some(),
+        "it is rolled"
+    );
 }
 
 #[test]
-fn a_member_that_is_made_meanwhile_does_without() {
+fn a_new_member_does_not_get_the_option() {
     let options = json!({ "max-wals": "0", "log-level": "debug" });
     let seen = changed(three(&json!({ "size": 3 })), &json!({ "size": 4, "options": options }));
     let command = command(&seen);
@@ -106,7 +106,7 @@ fn a_member_that_is_made_meanwhile_does_without() {
 }
 
 #[test]
-fn so_many_files_as_fit_beside_the_database_are_taken() {
+fn as_many_files_as_fit_together_with_the_database_are_accepted() {
     let wals = |wals: &str, more: &Value| {
         let mut spec = json!({ "size": 3, "options": { "max-wals": wals } });
         spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -116,7 +116,9 @@ fn so_many_files_as_fit_beside_the_database_are_taken() {
     assert_eq!(["1", "5", "7", "9"].map(|files| wals(files, &of("1Gi"))), [const { None }; 4]);
     let why = wals("1000", &of("1Gi")).unwrap();
     assert!(
-        why.contains("of 64.0 MiB each, do not fit a volume of 1.0 GiB beside the database: set it to 9 or less"),
+        why.contains(
+            "of 64.0 MiB each, do not fit a volume of 1.0 GiB together with the database; set it to 9 or less"
+        ),
         "{why}"
     );
     assert!(wals("10", &of("1Gi")).is_some() && wals("10", &of("2Gi")).is_none());
@@ -127,14 +129,14 @@ fn so_many_files_as_fit_beside_the_database_are_taken() {
     );
     let mut in_pods = observed(
         &json!({ "size": 3, "options": { "max-wals": "1000" }, "storage": { "ephemeral": true } }),
-        &EtcdClusterStatus { storage: Some(StorageStatus { durable: false }), ..made() },
+        &EtcdClusterStatus { storage: Some(EtcdStorageStatus { durable: false }), ..bootstrapped() },
     );
-    leave_out(&mut in_pods);
+    remove_refused(&mut in_pods);
     assert_eq!(in_pods.options_refused, None, "no volume, no bound");
 }
 
 #[test]
-fn what_is_no_number_is_left_to_etcd() {
+fn a_value_that_is_no_number_is_left_to_etcd() {
     for value in ["many", "-1", ""] {
         assert_eq!(said(&json!({ "size": 3, "options": { "max-wals": value } })), None);
     }

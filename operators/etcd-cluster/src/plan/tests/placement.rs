@@ -1,21 +1,21 @@
-//! A pod as the spec asks is tried before the first member that is well gives up its own for one.
+//! A trial pod shows whether pods of the current spec start, before the first healthy member's pod is replaced.
 
 use runtime::projections::Pod;
 
 use super::members::{NAMES, after, message, three};
 use super::*;
-use crate::plan::next_trial;
-use crate::plan::placement::{Beside, beside};
+use crate::plan::next_check;
+use crate::plan::placement::{TrialFeasibility, trial_feasibility};
 
-/// Three members that are well, and another pod is asked for; beside that of the one which comes next, a pod can be made.
+/// Three healthy members that are to get new pods. The next member's current pod allows a trial pod.
 fn moving(pod: &Value) -> Observed {
     let mut seen = three(&json!({ "size": 3 }));
     seen.cluster = three(&json!({ "size": 3, "pod": pod })).cluster;
-    (seen.peers, seen.beside) = (ChildState::Absent, beside(&seen.cluster, &present(&json!({}))));
+    (seen.peers, seen.trial_feasibility) = (ChildState::Absent, trial_feasibility(&seen.cluster, &present(&json!({}))));
     seen
 }
 
-/// The present pod, with more in its spec.
+/// The current pod, with more in its spec.
 fn present(more: &Value) -> Value {
     let resources = json!({ "requests": { "cpu": "50m", "memory": "128Mi" } });
     let mut pod = json!({ "spec": { "containers": [{ "name": "etcd", "resources": resources }] } });
@@ -28,7 +28,7 @@ fn ssd() -> Value {
     json!({ "nodeSelector": { "disk": "ssd" } })
 }
 
-/// A pod that tries it is there, in that state.
+/// A trial pod exists, in that state.
 fn tried(seen: &mut Observed, whole: bool, status: &Value) {
     tried_of(seen, whole, "quay.io/coreos/etcd:v3.6.16", status);
 }
@@ -58,7 +58,7 @@ fn homeless() -> Value {
         "message": "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector." }] })
 }
 
-/// What is done to pods, and why Ready says what it does.
+/// The effects on pods, and the reason of Ready.
 fn outcome_at(seen: &Observed, second: i64) -> (Vec<String>, String) {
     let plan = after(seen, second);
     let done = plan.effects.iter().filter_map(|effect| match effect {
@@ -78,7 +78,7 @@ fn renewed() -> Vec<String> {
 }
 
 #[test]
-fn a_member_gives_up_its_pod_once_another_one_has_started() {
+fn a_pod_is_replaced_once_a_trial_pod_has_started() {
     let mut seen = moving(&ssd());
     assert_eq!(outcome(&seen), (vec!["create c-placement".to_owned()], "RestartingMember".to_owned()));
     tried(&mut seen, false, &json!({ "phase": "Pending" }));
@@ -92,29 +92,32 @@ fn a_member_gives_up_its_pod_once_another_one_has_started() {
 }
 
 #[test]
-fn a_change_by_which_no_pod_starts_elsewhere_or_otherwise_is_not_tried() {
+fn a_change_that_does_not_affect_the_start_is_not_tried() {
     for pod in [json!({ "labels": { "team": "a" } }), json!({ "annotations": { "a": "b" } })] {
         assert_eq!(outcome(&moving(&pod)).0, renewed(), "{pod}");
     }
 }
 
 #[test]
-fn where_no_pod_can_be_made_beside_the_present_one_none_is_waited_for() {
+fn an_impossible_trial_is_skipped() {
     let mut seen = moving(&ssd());
-    seen.beside = Some(Beside::Impossible);
+    seen.trial_feasibility = Some(TrialFeasibility::Impossible);
     assert_eq!(outcome(&seen).0, renewed());
-    seen.beside = None;
+    seen.trial_feasibility = None;
     assert_eq!(outcome(&seen), (vec![], "RestartingMember".to_owned()), "the present pod is yet to be read");
     let apart = json!([{ "labelSelector": {}, "topologyKey": "kubernetes.io/hostname" }]);
     let affinity = json!({ "podAntiAffinity": { "requiredDuringSchedulingIgnoredDuringExecution": apart } });
-    assert_eq!(beside(&seen.cluster, &present(&json!({ "affinity": affinity }))), Some(Beside::Impossible));
-    assert_eq!(beside(&seen.cluster, &json!({ "spec": 1 })), None);
+    assert_eq!(
+        trial_feasibility(&seen.cluster, &present(&json!({ "affinity": affinity }))),
+        Some(TrialFeasibility::Impossible)
+    );
+    assert_eq!(trial_feasibility(&seen.cluster, &json!({ "spec": 1 })), None);
 }
 
 #[test]
-fn a_pod_that_has_run_on_another_node_proves_nothing_of_room_until_one_asks_for_all() {
+fn a_trial_on_another_node_is_repeated_with_the_full_requests() {
     let mut seen = moving(&ssd());
-    Arc::get_mut(&mut seen.pods[1]).unwrap().running.as_mut().unwrap().node = Some("one".into());
+    Arc::get_mut(&mut seen.pods[1]).unwrap().details.as_mut().unwrap().node = Some("one".into());
     tried(&mut seen, false, &ended(0));
     assert_eq!(outcome(&seen).0, ["create c-placement-whole"]);
     tried(&mut seen, true, &homeless());
@@ -123,12 +126,12 @@ fn a_pod_that_has_run_on_another_node_proves_nothing_of_room_until_one_asks_for_
     tried(&mut seen, true, &ended(0));
     assert_eq!(outcome(&seen).0, renewed());
     seen.trials.pop();
-    Arc::get_mut(&mut seen.pods[1]).unwrap().running.as_mut().unwrap().node = Some("two".into());
+    Arc::get_mut(&mut seen.pods[1]).unwrap().details.as_mut().unwrap().node = Some("two".into());
     assert_eq!(outcome(&seen).0, renewed(), "what the present pod has is free there");
 }
 
 #[test]
-fn what_the_pod_ends_with_is_told_of_the_image() {
+fn a_failure_of_the_image_is_reported_as_such() {
     let mut seen = moving(&ssd());
     tried(&mut seen, false, &ended(127));
     assert_eq!(outcome(&seen), (vec![], "ImageUnavailable".to_owned()));
@@ -145,7 +148,7 @@ fn what_the_pod_ends_with_is_told_of_the_image() {
 }
 
 #[test]
-fn what_a_kubelet_ends_or_rejects_is_told_and_tried_again_later() {
+fn a_trial_that_a_kubelet_ends_or_rejects_is_reported_and_repeated_later() {
     let rejected = json!({ "phase": "Failed", "reason": "SysctlForbidden", "message": "forbidden sysctl" });
     for (status, why) in [(ended(137), "killed with exit code 137"), (rejected, "forbidden sysctl")] {
         let mut seen = moving(&ssd());
@@ -157,7 +160,7 @@ fn what_a_kubelet_ends_or_rejects_is_told_and_tried_again_later() {
 }
 
 #[test]
-fn a_container_that_could_not_be_started_is_told_and_tried_again_later() {
+fn a_trial_container_that_could_not_be_started_is_reported_and_repeated_later() {
     let state = json!({ "terminated": { "exitCode": 128, "reason": "StartError", "message": "container init was OOM-killed" } });
     let of = |name: &str| json!([{ "name": name, "image": "i", "restartCount": 0, "state": state, "lastState": {} }]);
     for status in [
@@ -172,15 +175,15 @@ fn a_container_that_could_not_be_started_is_told_and_tried_again_later() {
     }
 }
 
-/// It names its node, whose kubelet neither starts nor removes it.
+/// It is bound to a node whose kubelet neither starts nor removes it.
 #[test]
-fn a_pod_on_a_node_that_is_gone_makes_nobody_wait_untold() {
+fn a_trial_on_a_lost_node_is_reported() {
     let mut seen = moving(&ssd());
     tried(&mut seen, false, &json!({ "phase": "Pending" }));
-    assert_eq!(outcome_at(&seen, 600), (vec![], "RestartingMember".to_owned()), "a slow node is not gone");
+    assert_eq!(outcome_at(&seen, 600), (vec![], "RestartingMember".to_owned()), "a slow node is not lost");
     let trial = Arc::get_mut(&mut seen.trials[0]).unwrap();
     trial.meta.deleting = true;
-    trial.running.as_mut().unwrap().deleted = Some(Timestamp::from_second(630).unwrap());
+    trial.details.as_mut().unwrap().deleted = Some(Timestamp::from_second(630).unwrap());
     assert_eq!(outcome_at(&seen, 689), (vec![], "RestartingMember".to_owned()), "it is about to go");
     assert_eq!(outcome_at(&seen, 690), (vec![], "PodRefused".to_owned()));
     let status = after(&seen, 690).status.unwrap();
@@ -189,7 +192,7 @@ fn a_pod_on_a_node_that_is_gone_makes_nobody_wait_untold() {
 }
 
 #[test]
-fn a_pod_that_nothing_waits_for_is_cleared_away() {
+fn a_trial_pod_that_is_no_longer_needed_is_deleted() {
     let mut seen = moving(&ssd());
     tried(&mut seen, false, &homeless());
     seen.cluster = three(&json!({ "size": 3 })).cluster;
@@ -200,16 +203,16 @@ fn a_pod_that_nothing_waits_for_is_cleared_away() {
 }
 
 #[test]
-fn the_pod_is_like_a_member_s_but_for_what_the_present_one_has() {
+fn the_trial_pod_is_like_a_members_without_what_the_current_one_has() {
     let variable =
         json!({ "name": "ETCD_LOG_LEVEL", "valueFrom": { "configMapKeyRef": { "name": "etcd", "key": "level" } } });
     let spec = json!({ "nodeSelector": { "disk": "ssd" }, "affinity": { "podAntiAffinity": {}, "nodeAffinity": {} },
         "resources": { "requests": { "cpu": "1" } }, "etcdEnv": [variable.clone()], "priorityClassName": "high",
         "tolerations": [{ "operator": "Exists" }], "imagePullSecrets": [{ "name": "pull" }] });
     let mut seen = moving(&spec);
-    seen.beside = beside(&seen.cluster, &present(&json!({ "priorityClassName": "low" })));
+    seen.trial_feasibility = trial_feasibility(&seen.cluster, &present(&json!({ "priorityClassName": "low" })));
     let now = Timestamp::from_second(60).unwrap();
-    let (_, create) = next_trial(&seen, now).unwrap();
+    let (_, create) = next_check(&seen, now).unwrap();
     let pod = &create.unwrap().body;
     for field in ["nodeSelector", "tolerations", "imagePullSecrets"] {
         assert_eq!(pod["spec"][field], spec[field]);
@@ -224,13 +227,13 @@ fn the_pod_is_like_a_member_s_but_for_what_the_present_one_has() {
     assert!(labels["app"].is_null() && labels["etcd_cluster"].is_null(), "no Service selects it: {labels}");
     let claim =
         json!({ "persistentVolumeClaimSpec": { "accessModes": ["ReadWriteOncePod"] }, "nodeSelector": { "a": "b" } });
-    let (_, create) = next_trial(&moving(&claim), now).unwrap();
+    let (_, create) = next_check(&moving(&claim), now).unwrap();
     assert_eq!(create.unwrap().body["spec"]["volumes"], Value::Null, "no other pod may have it");
 }
 
-/// A node to which a volume is attached keeps it for as long as a pod of its own names it, started or not.
+/// A volume stays attached to a node as long as a pod on that node refers to it, started or not.
 #[test]
-fn no_trial_keeps_the_volume_of_a_member_that_has_lost_its_pod() {
+fn a_trial_does_not_keep_the_volume_of_a_member_without_a_pod() {
     for listed in [true, false] {
         let mut seen = moving(&ssd());
         let known = after(&three(&json!({ "size": 3 })), 60).status.unwrap();

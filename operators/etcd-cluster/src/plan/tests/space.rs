@@ -1,4 +1,4 @@
-//! Room: on volumes, and in databases.
+//! Space on volumes and in databases.
 
 use agent_protocol::VolumeReport;
 
@@ -9,13 +9,13 @@ use super::*;
 fn full(state: &Value) -> Observed {
     let mut seen = crashing(6, state);
     let pod = Arc::get_mut(&mut seen.pods[2]).unwrap();
-    let ended = pod.running.as_mut().unwrap().containers.last_mut().unwrap().ended.as_mut().unwrap();
+    let ended = pod.details.as_mut().unwrap().containers.last_mut().unwrap().terminated.as_mut().unwrap();
     ended.message = "panic: wal: write /var/etcd/data/member/wal/0.wal: no space left on device".into();
     seen
 }
 
 #[test]
-fn a_full_volume_is_named_and_its_member_is_not_given_up() {
+fn a_full_volume_is_reported_and_its_member_is_not_replaced() {
     let seen = full(&json!({ "waiting": { "reason": "CrashLoopBackOff" } }));
     assert!(!removes(&seen));
     let status = after(&seen, 60).status.unwrap();
@@ -25,20 +25,20 @@ fn a_full_volume_is_named_and_its_member_is_not_given_up() {
         "{}",
         message(&status)
     );
-    // The agent waits in its stead.
+    // The agent waits for space.
     let mut waits = full(&json!({ "running": { "startedAt": at(50) } }));
-    Arc::get_mut(&mut waits.pods[2]).unwrap().running.as_mut().unwrap().ready = false;
+    Arc::get_mut(&mut waits.pods[2]).unwrap().details.as_mut().unwrap().ready = false;
     assert_eq!(reason(&after(&waits, 60).status.unwrap(), "Ready").1, "VolumeFull");
 }
 
 #[test]
 fn volumes_in_a_bad_state_are_counted() {
     let counted = |seen: &Observed| {
-        let counts = crate::metrics::bad_volumes(seen, &Roster::of(seen, Timestamp::from_second(60).unwrap()));
+        let counts = crate::metrics::bad_volumes(seen, &MemberSet::of(seen, Timestamp::from_second(60).unwrap()));
         counts.map(|(_, count)| count)
     };
-    let well = three(&json!({ "size": 3 }));
-    assert_eq!(counted(&well), [0, 0, 0]);
+    let healthy = three(&json!({ "size": 3 }));
+    assert_eq!(counted(&healthy), [0, 0, 0]);
     let mut bad = full(&json!({ "waiting": { "reason": "CrashLoopBackOff" } }));
     Arc::get_mut(&mut bad.claims[0]).unwrap().meta.deleting = true;
     assert_eq!(counted(&bad), [1, 1, 0]);
@@ -47,14 +47,14 @@ fn volumes_in_a_bad_state_are_counted() {
 }
 
 #[test]
-fn a_member_that_came_up_after_its_volume_was_full_and_misses_an_answer_has_no_full_volume() {
+fn a_recovered_member_that_misses_an_answer_has_no_full_volume() {
     let status = after(&full(&json!({ "running": { "startedAt": at(0) } })), 60).status.unwrap();
     assert_eq!(reason(&status, "Ready"), (ConditionStatus::False, "MemberUnhealthy".to_owned()));
-    assert!(message(&status).contains(NAMES[2]) && !message(&status).contains("no space"), "{}", message(&status));
+    assert!(message(&status).contains(NAMES[2]) && !message(&status).contains("are full"), "{}", message(&status));
 }
 
 #[test]
-fn members_fit_their_volumes_and_ask_for_something() {
+fn members_have_limits_that_fit_their_volumes_and_requests() {
     let render = |spec: &Value| {
         let seen = observed(spec, &decided());
         let plan = plan(&seen, Timestamp::UNIX_EPOCH);
@@ -97,11 +97,11 @@ fn members_fit_their_volumes_and_ask_for_something() {
     }
 }
 
-/// Three members of which the largest database is of that size, on volumes of that size, and whose pods were made for 1Gi.
+/// Three members with databases up to that size, on volumes of that size, with pods that were created for 1Gi.
 pub(super) fn filled(db_size: i64, volumes: &str) -> Observed {
     let mut seen = three(&json!({ "size": 3, "storage": { "size": volumes } }));
     for (pod, claim) in seen.pods.iter_mut().zip(&mut seen.claims) {
-        let running = Arc::get_mut(pod).unwrap().running.as_mut().unwrap();
+        let running = Arc::get_mut(pod).unwrap().details.as_mut().unwrap();
         running.annotations.insert("multi-operator.example.com/volume".into(), (1 << 30).to_string());
         let claim = Arc::get_mut(claim).unwrap();
         (claim.requested, claim.capacity) = (Some(volumes.to_owned()), Some(volumes.to_owned()));
@@ -114,7 +114,7 @@ pub(super) fn filled(db_size: i64, volumes: &str) -> Observed {
 }
 
 #[test]
-fn little_room_is_warned_of_before_there_is_none() {
+fn low_space_is_a_warning_before_a_database_is_full() {
     let warning = |seen: &Observed| {
         let status = after(seen, 60).status.unwrap();
         status.contract.condition("Warning").map(|warning| (warning.reason.to_string(), warning.message.clone()))
@@ -122,18 +122,18 @@ fn little_room_is_warned_of_before_there_is_none() {
     assert_eq!(warning(&filled(180 << 20, "1Gi")), None);
     let (reason, message) = warning(&filled(230 << 20, "1Gi")).unwrap();
     assert_eq!(reason, "SpaceLow");
-    assert!(message.contains("230.0 MiB of the 272.0 MiB") && message.contains("spec.storage.size"), "{message}");
+    assert!(message.contains("230.0 MiB of at most 272.0 MiB") && message.contains("spec.storage.size"), "{message}");
     let mut large = filled(1 << 20, "1Gi");
     large.etcd.endpoints.values_mut().for_each(|endpoint| endpoint.as_mut().unwrap().quota = 2 << 30);
     let (reason, message) = warning(&large).unwrap();
     assert!(reason == "QuotaTooLarge" && message.contains("2.0 GiB, and volumes of 1.0 GiB"), "{message}");
 }
 
-/// Three members on volumes of 1Gi, whose file systems have so much free.
+/// Three members on volumes of 1Gi, whose file systems have that much free.
 fn on_volumes_with(free: [VolumeReport; 3]) -> Observed {
     let mut seen = filled(20 << 20, "1Gi");
     for (name, room) in NAMES.iter().zip(free) {
-        seen.etcd.endpoints.get_mut(*name).unwrap().as_mut().unwrap().room = Some(room);
+        seen.etcd.endpoints.get_mut(*name).unwrap().as_mut().unwrap().volume = Some(room);
     }
     seen
 }
@@ -142,7 +142,7 @@ const ROOM: VolumeReport =
     VolumeReport { volume_bytes: 1_054_257_152, free_bytes: 500 << 20, files: 65_536, free_files: 65_000 };
 
 #[test]
-fn a_volume_that_is_nearly_full_is_warned_of_whatever_fills_it() {
+fn a_nearly_full_volume_is_a_warning_whatever_fills_it() {
     let warning = |seen: &Observed| {
         let status = after(seen, 60).status.unwrap();
         status.contract.condition("Warning").map(|warning| (warning.reason.to_string(), warning.message.clone()))
@@ -160,59 +160,62 @@ fn a_volume_that_is_nearly_full_is_warned_of_whatever_fills_it() {
     let few_files = VolumeReport { free_files: 900, ..ROOM };
     let (reason, message) = warning(&on_volumes_with([ROOM, ROOM, few_files])).unwrap();
     assert_eq!(reason, "VolumeLow");
-    assert!(message.contains(&format!("of member {} fewer than 1250 more files can be made", NAMES[2])), "{message}");
-    // Some file systems have no bound, and tell 0 of 0.
+    assert!(
+        message.contains(&format!("of member {} fewer than 1250 more files can be created", NAMES[2])),
+        "{message}"
+    );
+    // Some file systems have no limit on files, and report 0 of 0.
     let boundless = VolumeReport { files: 0, free_files: 0, ..ROOM };
     assert_eq!(warning(&on_volumes_with([boundless; 3])), None);
-    // One that many share has more than is meant for this one.
+    // A shared file system has more than the volume.
     let shared = VolumeReport { volume_bytes: 1 << 40, free_bytes: 1 << 30, ..ROOM };
     assert_eq!(warning(&on_volumes_with([shared; 3])), None);
 }
 
 #[test]
-fn a_volume_that_is_nearly_full_is_told_of_until_there_is_clearly_more_room() {
+fn a_nearly_full_volume_is_reported_until_there_is_clearly_more_space() {
     let warned = |seen: &Observed| {
         let status = after(seen, 60).status.unwrap();
         status.contract.condition("Warning").map(|warning| warning.message.clone())
     };
-    let told = |status: EtcdClusterStatus, free_bytes: u64| {
+    let reported = |status: EtcdClusterStatus, free_bytes: u64| {
         let mut seen = on_volumes_with([VolumeReport { free_bytes, ..ROOM }; 3]);
         Arc::get_mut(&mut seen.cluster).unwrap().status = status;
         seen
     };
     let before = after(&on_volumes_with([VolumeReport { free_bytes: 110 << 20, ..ROOM }; 3]), 60).status.unwrap();
-    let message = warned(&told(before.clone(), 110 << 20));
+    let message = warned(&reported(before.clone(), 110 << 20));
     assert!(message.is_some());
-    assert_eq!(warned(&told(before.clone(), 105 << 20)), message, "sizes move in steps");
-    assert!(warned(&told(before.clone(), 140 << 20)).is_some());
-    assert_eq!(warned(&told(before, 160 << 20)), None);
+    assert_eq!(warned(&reported(before.clone(), 105 << 20)), message, "sizes move in steps");
+    assert!(warned(&reported(before.clone(), 140 << 20)).is_some());
+    assert_eq!(warned(&reported(before, 160 << 20)), None);
 }
 
 #[test]
-fn a_quota_that_was_lowered_is_told_of_with_what_ends_that() {
-    let told = |asked: Option<&str>| {
+fn a_lowered_quota_is_reported_with_its_remedy() {
+    let reported = |quota: Option<&str>| {
         let mut seen = filled(260 << 20, "1Gi");
         seen.etcd.alarms = vec![(2, Alarm::NoSpace)];
-        let mut status = made();
+        let mut status = bootstrapped();
         status.size = 3;
         let mut spec = json!({ "size": 3, "storage": { "size": "1Gi" } });
-        if let Some(asked) = asked {
-            spec["quota"] = json!(asked);
+        if let Some(quota) = quota {
+            spec["quota"] = json!(quota);
         }
         seen.cluster = observed(&spec, &status).cluster;
         message(&after(&seen, 60).status.unwrap()).to_owned()
     };
-    let lowered = told(Some("8Gi"));
-    assert!(lowered.contains("until its next start: raise spec.storage.size"), "{lowered}");
+    let lowered = reported(Some("8Gi"));
+    assert!(lowered.contains("until the next start of etcd"), "{lowered}");
     assert!(lowered.contains("kubectl annotate etcd c kubectl.kubernetes.io/restartedAt="), "{lowered}");
     for not in [None, Some("272Mi")] {
-        let message = told(not);
+        let message = reported(not);
         assert!(message.contains("alarm NOSPACE") && !message.contains("next start"), "{message}");
     }
 }
 
 #[test]
-fn once_volumes_have_grown_databases_that_need_it_may_grow_too() {
+fn databases_that_need_it_may_grow_once_volumes_have_grown() {
     let dropped = |seen: &Observed| {
         let pod = |effect: &Effect<EtcdAct>| matches!(effect, Effect::Delete(delete) if delete.kind.kind == "Pod");
         after(seen, 60).effects.iter().filter(|effect| pod(effect)).count()
@@ -221,15 +224,16 @@ fn once_volumes_have_grown_databases_that_need_it_may_grow_too() {
     assert_eq!(dropped(&filled(20 << 20, "10Gi")), 0, "there is no need");
     assert_eq!(dropped(&filled(230 << 20, "10Gi")), 1, "one after the other");
     let mut refused = filled(230 << 20, "10Gi");
-    refused.refused = Some("no".to_owned());
+    refused.pod_rejected = Some("no".to_owned());
     assert_eq!(dropped(&refused), 0);
 }
 
 #[test]
-fn the_alarm_is_taken_back_once_there_is_room_and_all_are_well() {
+fn the_alarm_is_disarmed_once_there_is_space_and_all_are_healthy() {
     let disarms = |seen: &Observed| {
-        let disarm =
-            |effect: &Effect<EtcdAct>| matches!(effect, Effect::Act(EtcdAct { change: Change::Disarm { id: 2 }, .. }));
+        let disarm = |effect: &Effect<EtcdAct>| {
+            matches!(effect, Effect::Act(EtcdAct { change: EtcdChange::Disarm { id: 2 }, .. }))
+        };
         after(seen, 60).effects.iter().any(disarm)
     };
     let alarmed = |mut seen: Observed, alarm: Alarm| {
@@ -238,13 +242,13 @@ fn the_alarm_is_taken_back_once_there_is_room_and_all_are_well() {
     };
     assert!(disarms(&alarmed(filled(100 << 20, "1Gi"), Alarm::NoSpace)));
     assert!(!disarms(&alarmed(filled(260 << 20, "1Gi"), Alarm::NoSpace)), "it would be on again with the next write");
-    assert!(!disarms(&alarmed(filled(100 << 20, "1Gi"), Alarm::Corrupt)), "that is for a person to judge");
+    assert!(!disarms(&alarmed(filled(100 << 20, "1Gi"), Alarm::Corrupt)), "only a user disarms that alarm");
     let mut silent = alarmed(filled(100 << 20, "1Gi"), Alarm::NoSpace);
     silent.etcd.endpoints.insert(NAMES[2].into(), Err("refuses connections".to_owned()));
     assert!(!disarms(&silent));
     for size in [1, 2, 5] {
         let mut resizing = alarmed(filled(100 << 20, "1Gi"), Alarm::NoSpace);
         Arc::get_mut(&mut resizing.cluster).unwrap().spec.size = size;
-        assert!(disarms(&resizing), "{size}: nobody writes meanwhile");
+        assert!(disarms(&resizing), "{size}: etcd rejects writes meanwhile");
     }
 }

@@ -1,4 +1,4 @@
-//! Objects that do not decode, and names that foreign objects have: what only a person can correct is Stalled.
+//! Objects that do not decode, and names that foreign objects have: Stalled, because only a user can correct that.
 
 use runtime::projections::{DisruptionBudget, Service};
 
@@ -13,7 +13,7 @@ fn judged(seen: &Observed) -> (bool, String, String) {
 }
 
 #[test]
-fn a_child_next_to_the_members_that_is_unreadable_takes_a_person_and_keeps_no_member_down() {
+fn an_unreadable_child_is_stalled_and_does_not_keep_members_from_restarting() {
     let why = || "spec: no".to_owned();
     let spec = json!({ "size": 3 });
     let mut seen = three(&spec);
@@ -34,28 +34,28 @@ fn a_child_next_to_the_members_that_is_unreadable_takes_a_person_and_keeps_no_me
 }
 
 #[test]
-fn a_child_next_to_the_members_that_is_terminating_is_waited_for() {
+fn a_terminating_child_is_waited_for() {
     let seen =
         Observed { budget: ChildState::Terminating, clients: ChildState::Terminating, ..three(&json!({ "size": 3 })) };
     assert!(!judged(&seen).0);
 }
 
 #[test]
-fn a_members_name_that_a_foreign_pod_or_claim_has_takes_a_person() {
+fn a_foreign_pod_or_claim_with_a_members_name_is_stalled() {
     let mut seen = super::claims::growing(&json!({ "size": 3 }));
     let removed = seen.pods.remove(0);
     seen.etcd.endpoints.remove(&removed.meta.key.name);
     assert!(!judged(&seen).0);
-    seen.taken.insert(NAMES[0].into());
+    seen.names_taken.insert(NAMES[0].into());
     let (stalled, reason, message) = judged(&seen);
     assert_eq!((stalled, &*reason), (true, "NameTaken"));
     assert!(message.starts_with(&format!("Pod {} exists", NAMES[0])), "{message}");
-    seen.leaving = std::mem::take(&mut seen.taken);
+    seen.names_terminating = std::mem::take(&mut seen.names_taken);
     let (stalled, reason, message) = judged(&seen);
     assert_eq!((stalled, &*reason), (false, "WaitingForDeletion"), "{message}");
-    seen.leaving.clear();
+    seen.names_terminating.clear();
     seen.claims.remove(0);
-    seen.found.taken.insert(NAMES[0].into());
+    seen.claim_lookups.foreign.insert(NAMES[0].into());
     let (stalled, reason, message) = judged(&seen);
     assert_eq!((stalled, &*reason), (true, "NameTaken"));
     assert!(message.starts_with(&format!("PersistentVolumeClaim {} exists", NAMES[0])), "{message}");

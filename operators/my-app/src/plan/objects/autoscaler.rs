@@ -11,16 +11,16 @@ use serde_json::{Value, json};
 use crate::MyApp;
 use crate::plan::free_json;
 
-/// The default target, as in Kubernetes; sent all the same, so that the operator owns it.
+/// The default target, as in Kubernetes. The operator sends it anyway, so that it owns the field.
 const CPU: IntOrString = IntOrString::Int(80);
 
-/// How many bytes of JSON one of `spec.autoscaling.metrics` may have: one that Kubernetes takes has hundreds.
+/// The largest size of one of `spec.autoscaling.metrics`, in bytes of JSON. Valid metrics have a few hundred.
 const MAX_BYTES: usize = 8 * 1024;
 
 /// The autoscaler of `app`; `None` if it specifies none, or its metrics cannot be parsed.
 pub(in crate::plan) fn autoscaler(app: &MyApp) -> Option<Apply> {
-    let wanted = app.spec.autoscaling.as_ref()?;
-    let metrics = metrics(wanted).ok()?;
+    let desired = app.spec.autoscaling.as_ref()?;
+    let metrics = metrics(desired).ok()?;
     let autoscaler = json!({
         "metadata": child_meta(&MyApp::KIND, &app.meta),
         "spec": {
@@ -29,25 +29,25 @@ pub(in crate::plan) fn autoscaler(app: &MyApp) -> Option<Apply> {
                 "kind": Deployment::KIND.kind,
                 "name": &*app.meta.key.name,
             },
-            "minReplicas": wanted.least(),
-            "maxReplicas": wanted.max,
+            "minReplicas": desired.least(),
+            "maxReplicas": desired.max,
             "metrics": metrics,
         },
     });
     Some(Apply::new(Autoscaler::KIND, app.meta.key.clone(), &autoscaler))
 }
 
-/// Why the autoscaler of `app` is neither created nor changed, as a message.
+/// Why the operator neither creates nor changes the autoscaler of `app`, as a message.
 pub(in crate::plan) fn unreadable_metrics(app: &MyApp) -> Option<String> {
     metrics(app.spec.autoscaling.as_ref()?).err()
 }
 
-fn metrics(wanted: &Autoscaling) -> Result<Vec<Value>, String> {
-    let given = wanted.cpu.is_some() || wanted.memory.is_some() || !wanted.metrics.is_empty();
-    let cpu = wanted.cpu.as_ref().or_else(|| (!given).then_some(&CPU));
-    let resources = [("cpu", cpu), ("memory", wanted.memory.as_ref())];
+fn metrics(desired: &Autoscaling) -> Result<Vec<Value>, String> {
+    let is_set = desired.cpu.is_some() || desired.memory.is_some() || !desired.metrics.is_empty();
+    let cpu = desired.cpu.as_ref().or_else(|| (!is_set).then_some(&CPU));
+    let resources = [("cpu", cpu), ("memory", desired.memory.as_ref())];
     let resources = resources.into_iter().filter_map(|(name, target)| Some(Ok(resource(name, target?))));
-    resources.chain(wanted.metrics.iter().enumerate().map(|(at, metric)| parsed(at, metric))).collect()
+    resources.chain(desired.metrics.iter().enumerate().map(|(at, metric)| parsed(at, metric))).collect()
 }
 
 fn parsed(at: usize, metric: &Metric) -> Result<Value, String> {

@@ -38,20 +38,20 @@ pub(super) fn container(spec: &MyAppSpec, image: &str, mounts: Vec<core::VolumeM
     }
 }
 
-/// The probes given, or a TCP readiness probe of the first TCP port, if there is one.
+/// The probes of the spec, or a TCP readiness probe of the first TCP port, if there is one.
 fn probes(spec: &MyAppSpec) -> my_app::Probes {
     let by_port = || my_app::Probes {
-        readiness: ports::first_tcp(spec).map(|port| my_app::Probe {
+        readiness: ports::first_tcp(spec).map(|port| my_app::ContainerProbe {
             tcp_socket: Some(my_app::TcpSocket { port }),
             period_seconds: Some(5),
-            ..my_app::Probe::default()
+            ..my_app::ContainerProbe::default()
         }),
         ..my_app::Probes::default()
     };
     spec.probes.clone().unwrap_or_else(by_port)
 }
 
-fn probe(probe: &my_app::Probe) -> core::Probe {
+fn probe(probe: &my_app::ContainerProbe) -> core::Probe {
     core::Probe {
         http_get: probe.http_get.as_ref().map(http_get),
         tcp_socket: probe
@@ -63,7 +63,7 @@ fn probe(probe: &my_app::Probe) -> core::Probe {
             port: grpc.port,
             service: grpc.service.clone().filter(|service| !service.is_empty()),
         }),
-        // Kubernetes keeps no 0 here.
+        // Kubernetes does not store a 0 here.
         initial_delay_seconds: probe.initial_delay_seconds.filter(|seconds| *seconds != 0),
         period_seconds: probe.period_seconds,
         timeout_seconds: probe.timeout_seconds,
@@ -75,7 +75,7 @@ fn probe(probe: &my_app::Probe) -> core::Probe {
 
 fn http_get(get: &my_app::HttpGet) -> core::HTTPGetAction {
     core::HTTPGetAction {
-        // Kubernetes writes an empty path as `/`.
+        // Kubernetes stores an empty path as `/`.
         path: get.path.clone().filter(|path| !path.is_empty()),
         port: IntOrString::Int(get.port),
         scheme: get.scheme.map(|scheme| format!("{scheme:?}")),
@@ -100,7 +100,7 @@ fn pre_stop(hook: &my_app::PreStop) -> core::Lifecycle {
 fn env_var(var: &my_app::EnvVar) -> core::EnvVar {
     core::EnvVar {
         name: var.name.clone(),
-        // As Kubernetes keeps it: sent, nothing beside it would count as added.
+        // Kubernetes does not store an empty value, so the operator does not send one: it would differ in every reconcile.
         value: var.value.clone().filter(|value| !value.is_empty()),
         value_from: var.value_from.as_ref().map(|from| core::EnvVarSource {
             config_map_key_ref: from.config_map_key_ref.as_ref().map(|r| core::ConfigMapKeySelector {
@@ -122,12 +122,12 @@ fn env_var(var: &my_app::EnvVar) -> core::EnvVar {
 pub(super) fn field_ref(of: &my_app::FieldRef) -> core::ObjectFieldSelector {
     core::ObjectFieldSelector {
         field_path: of.field_path.clone(),
-        // The server's default, and part of an atomic field: without it ours would never be what it keeps.
+        // The API server's default, and part of an atomic field: without it, the desired field would always differ from the stored one.
         api_version: Some("v1".to_owned()),
     }
 }
 
-/// `container` is to be named outside of one.
+/// `container` is required outside of a container.
 pub(super) fn resource_field_ref(
     of: &my_app::ResourceFieldRef,
     container: Option<&str>,
@@ -135,7 +135,7 @@ pub(super) fn resource_field_ref(
     core::ResourceFieldSelector {
         container_name: container.map(ToOwned::to_owned),
         resource: of.resource.clone(),
-        // Part of an atomic field as well, and never left out by the server: it writes none as 0.
+        // Also part of an atomic field. The API server stores a missing one as 0.
         divisor: Some(Quantity(of.divisor.clone().unwrap_or_else(|| "0".to_owned()))),
     }
 }

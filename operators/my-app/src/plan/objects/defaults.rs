@@ -1,4 +1,4 @@
-//! Pure: what pods get by default, where the spec sets nothing else.
+//! Pure: the defaults of pods, for fields that the spec does not set.
 
 use runtime::plan::meta::DEFAULT_CONTAINER;
 use serde_json::{Value, json};
@@ -10,15 +10,15 @@ use crate::MyApp;
 /// The label by which a Deployment distinguishes its revisions.
 const REVISION: &str = "pod-template-hash";
 
-/// Gives them to a pod template.
+/// Adds the defaults to a pod template.
 ///
-/// Pods are spread whatever the number of them: a template that depended on it would replace all pods when that number changes.
-pub(in crate::plan) fn give_defaults(app: &MyApp, template: &mut Value) {
+/// They do not depend on the number of pods: otherwise a change of that number would replace all pods.
+pub(in crate::plan) fn add_defaults(app: &MyApp, template: &mut Value) {
     let container = &mut template["metadata"]["annotations"][DEFAULT_CONTAINER];
     if container.is_null() {
         *container = json!(NAME);
     }
-    // An empty list is a setting, too: none.
+    // An empty list counts as set.
     let constraints = &mut template["spec"]["topologySpreadConstraints"];
     if constraints.is_null() {
         *constraints =
@@ -26,7 +26,7 @@ pub(in crate::plan) fn give_defaults(app: &MyApp, template: &mut Value) {
     }
 }
 
-/// As evenly as can be had, each revision by itself.
+/// A constraint to spread pods as evenly as possible, separately for each revision.
 fn spread(app: &MyApp, topology: &str) -> Value {
     json!({
         "maxSkew": 1,

@@ -1,8 +1,8 @@
-//! Pure: the Deployment. Fields that Kubernetes' defaults serve well are not sent, so that they stay open to others.
+//! Pure: the Deployment. The operator does not send fields for which Kubernetes' defaults fit, so that other managers can set them.
 
 use std::collections::BTreeMap;
 
-use api::my_app::{PullSecret, Security, Strategy, StrategyType};
+use api::my_app::{PullSecret, RolloutStrategy, Security, StrategyType};
 use k8s_openapi::api::apps::v1 as apps;
 use k8s_openapi::api::core::v1::{LocalObjectReference, PodSecurityContext, PodSpec, PodTemplateSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
@@ -17,7 +17,7 @@ use super::container::container;
 use super::volumes::volumes;
 use crate::MyApp;
 
-/// The Deployment that runs `app`, with that image.
+/// The Deployment of `app` with that image.
 pub(in crate::plan) fn deployment(app: &MyApp, image: &str) -> Apply {
     let deployment = apps::Deployment {
         metadata: child_meta(&MyApp::KIND, &app.meta),
@@ -27,7 +27,7 @@ pub(in crate::plan) fn deployment(app: &MyApp, image: &str) -> Apply {
             template: template(app, image),
             strategy: app.spec.strategy.as_ref().map(strategy),
             progress_deadline_seconds: app.spec.progress_deadline_seconds,
-            // Kubernetes keeps no 0 here.
+            // Kubernetes does not store a 0 here.
             min_ready_seconds: app.spec.min_ready_seconds.filter(|seconds| *seconds != 0),
             revision_history_limit: app.spec.revision_history_limit,
             paused: None,
@@ -37,42 +37,41 @@ pub(in crate::plan) fn deployment(app: &MyApp, image: &str) -> Apply {
     Apply::new(Deployment::KIND, app.meta.key.clone(), &deployment)
 }
 
-fn strategy(wanted: &Strategy) -> apps::DeploymentStrategy {
+fn strategy(desired: &RolloutStrategy) -> apps::DeploymentStrategy {
     apps::DeploymentStrategy {
-        type_: wanted.type_.map(|type_| match type_ {
+        type_: desired.type_.map(|type_| match type_ {
             StrategyType::RollingUpdate => "RollingUpdate".to_owned(),
             StrategyType::Recreate => "Recreate".to_owned(),
         }),
-        rolling_update: wanted.rolling_update.as_ref().map(|pace| apps::RollingUpdateDeployment {
+        rolling_update: desired.rolling_update.as_ref().map(|pace| apps::RollingUpdateDeployment {
             max_surge: pace.max_surge.clone(),
             max_unavailable: pace.max_unavailable.clone(),
         }),
     }
 }
 
-/// What precedes a change of the strategy to Recreate, of `apply`.
+/// The apply before `apply` that is necessary to change the strategy to Recreate.
 ///
-/// The API server fills in the pace of rolling updates, rejects one next to Recreate, and an apply leaves fields that no manager applied.
-/// So the operator first takes ownership of the pace, with numbers that no other manager has applied (one with the same numbers would
-/// share it), and the apply that sends none removes it. Paused, the Deployment does not roll by it meanwhile.
+/// The API server defaults the pace of rolling updates and rejects it for Recreate, and an apply does not remove fields that no manager
+/// applied. So the operator first applies a pace, with numbers that no other manager applies (a manager with the same numbers would own
+/// them too); the next apply, without a pace, removes it. The Deployment is paused meanwhile, so that it does not roll at that pace.
 pub(in crate::plan) fn without_pace(apply: &Apply) -> Apply {
-    let mut ours = apply.clone();
-    ours.body["spec"]["paused"] = json!(true);
-    ours.body["spec"]["strategy"] =
+    let mut paused = apply.clone();
+    paused.body["spec"]["paused"] = json!(true);
+    paused.body["spec"]["strategy"] =
         json!({ "type": "RollingUpdate", "rollingUpdate": { "maxSurge": "23%", "maxUnavailable": "19%" } });
-    ours
+    paused
 }
 
-/// `apply`, which also reverts a pause of the Deployment: the operator leaves the field at its default, and
-/// owns it all the same, since a MyApp has a pause of its own. The server keeps no false here, so the next apply, which
-/// does not send it, has nothing to change.
+/// `apply`, which also resumes a paused Deployment: the MyApp has its own pause, so the Deployment's is not for others to set. The API
+/// server does not store false here, so the next apply, which does not send the field, changes nothing.
 pub(in crate::plan) fn resumed(apply: Apply, live: &Meta) -> Apply {
     let mut resumed = Apply { seen: Some(live.uid.clone()), ..apply };
     resumed.body["spec"]["paused"] = json!(false);
     resumed
 }
 
-/// The labels by which the Deployment, the Service and the budget find the pods. Immutable once a Deployment has it.
+/// The labels by which the Deployment, the Service and the PodDisruptionBudget select the pods. Immutable in a Deployment.
 pub(in crate::plan) fn selector(app: &MyApp) -> BTreeMap<String, String> {
     meta::selector(&MyApp::KIND, &app.meta)
 }
@@ -94,8 +93,8 @@ fn template(app: &MyApp, image: &str) -> PodTemplateSpec {
             volumes: non_empty(volumes),
             image_pull_secrets: non_empty(spec.image_pull_secrets.iter().map(pull_secret).collect()),
             service_account_name: spec.service_account_name.clone(),
-            // The server fills in this older name of the same field, and makes it the account again once nothing but it is
-            // left. So both are ours, and go together.
+            // The API server copies the account to this older field, and restores the account from it if only that is set. So the
+            // operator owns both, and removes them together.
             service_account: spec.service_account_name.clone(),
             automount_service_account_token: Some(spec.automount_token),
             termination_grace_period_seconds: spec.termination_grace_period_seconds,

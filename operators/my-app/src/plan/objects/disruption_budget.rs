@@ -12,14 +12,14 @@ use crate::MyApp;
 
 /// The budget of `app`, if it specifies one.
 pub(in crate::plan) fn disruption_budget(app: &MyApp) -> Option<Apply> {
-    let wanted = app.spec.disruption_budget.as_ref()?;
+    let desired = app.spec.disruption_budget.as_ref()?;
     let budget = policy::PodDisruptionBudget {
         metadata: child_meta(&MyApp::KIND, &app.meta),
         spec: Some(policy::PodDisruptionBudgetSpec {
-            min_available: wanted.min_available.clone(),
-            max_unavailable: wanted.max_unavailable.clone(),
+            min_available: desired.min_available.clone(),
+            max_unavailable: desired.max_unavailable.clone(),
             selector: Some(LabelSelector { match_labels: Some(selector(app)), ..LabelSelector::default() }),
-            // A pod that does not serve anyway must not hold up the drain of a node.
+            // An unhealthy pod does not serve, so it must not block the drain of a node.
             unhealthy_pod_eviction_policy: Some("AlwaysAllow".to_owned()),
         }),
         status: None,

@@ -1,16 +1,16 @@
 //! Pure: ports, of the container and of the Service. `port` is the short form of one TCP port, which the Service calls `app`.
 
-use api::my_app::{MyAppSpec, Port, Protocol};
+use api::my_app::{AppPort, MyAppSpec, Protocol};
 use k8s_openapi::api::core::v1::{ContainerPort, ServicePort};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
-/// The one port of the short form has no name in the container: pods of a MyApp that is older than `ports` stay as they are.
+/// The ports of the container. The port of the short form has no name, so that pods from before `spec.ports` existed stay unchanged.
 pub(super) fn of_container(spec: &MyAppSpec) -> Vec<ContainerPort> {
     let short = spec.port.map(|port| container_port(None, port, Protocol::TCP));
     let mut ports: Vec<ContainerPort> = short.into_iter().collect();
     for port in &spec.ports {
         let listed = container_port(Some(&port.name), port.target(), port.protocol());
-        // Number and protocol are the key of this list, and two ports of the Service may lead to one of the pods.
+        // Number and protocol are the key of this list, and two ports of the Service may have the same target port.
         let same =
             |other: &ContainerPort| other.container_port == listed.container_port && other.protocol == listed.protocol;
         if !ports.iter().any(same) {
@@ -24,7 +24,7 @@ fn container_port(name: Option<&str>, port: i32, protocol: Protocol) -> Containe
     ContainerPort {
         name: name.map(ToOwned::to_owned),
         container_port: port,
-        // Part of the key, so it is sent even where it is the default.
+        // Part of the key, so the operator sends the default as well.
         protocol: Some(protocol.name().to_owned()),
         ..ContainerPort::default()
     }
@@ -55,6 +55,6 @@ pub(in crate::plan) fn first_tcp_of_service(spec: &MyAppSpec) -> Option<i32> {
 
 /// The first TCP port that the application listens on.
 pub(super) fn first_tcp(spec: &MyAppSpec) -> Option<i32> {
-    let named = || spec.ports.iter().find(|port| port.protocol() == Protocol::TCP).map(Port::target);
+    let named = || spec.ports.iter().find(|port| port.protocol() == Protocol::TCP).map(AppPort::target);
     spec.port.or_else(named)
 }

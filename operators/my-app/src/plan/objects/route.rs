@@ -1,8 +1,8 @@
 //! Pure: the route from outside of the cluster: an HTTPRoute if the spec names a gateway, otherwise an Ingress.
 //!
-//! The field manager that applies their lists owns them as a whole, and an API server fills in defaults within: so these are sent.
+//! Their lists are atomic, and the API server sets defaults in the items: so the operator sends these defaults.
 
-use api::my_app::{GatewayRef, Route};
+use api::my_app::{AppRoute, GatewayRef};
 use k8s_openapi::api::networking::v1 as networking;
 use runtime::cache::Projection;
 use runtime::plan::Apply;
@@ -14,11 +14,11 @@ use super::ports;
 use crate::MyApp;
 
 /// The route of `app`, with the port of the Service that it leads to.
-fn route(app: &MyApp) -> Option<(&Route, i32)> {
+fn route(app: &MyApp) -> Option<(&AppRoute, i32)> {
     app.spec.route.as_ref().zip(ports::first_tcp_of_service(&app.spec))
 }
 
-/// The Ingress of `app`, wanted if it has a route and names no gateway.
+/// The Ingress of `app`, if it has a route that names no gateway.
 pub(in crate::plan) fn ingress(app: &MyApp) -> Option<Apply> {
     let (route, port) = route(app).filter(|(route, _)| route.gateway.is_none())?;
     let path = networking::HTTPIngressPath {
@@ -54,17 +54,17 @@ pub(in crate::plan) fn ingress(app: &MyApp) -> Option<Apply> {
 
 /// The Ingress or HTTPRoute with that port of its Service instead.
 pub(in crate::plan) fn to_port(mut route_apply: Apply, port: i32) -> Apply {
-    let place = match route_apply.kind == Ingress::KIND {
+    let path = match route_apply.kind == Ingress::KIND {
         true => "/spec/rules/0/http/paths/0/backend/service/port/number",
         false => "/spec/rules/0/backendRefs/0/port",
     };
-    if let Some(number) = route_apply.body.pointer_mut(place) {
+    if let Some(number) = route_apply.body.pointer_mut(path) {
         *number = json!(port);
     }
     route_apply
 }
 
-/// The HTTPRoute of `app`, wanted if it has a route that names a gateway.
+/// The HTTPRoute of `app`, if it has a route that names a gateway.
 pub(in crate::plan) fn http_route(app: &MyApp) -> Option<Apply> {
     let (route, port) = route(app)?;
     let GatewayRef { name, namespace, section_name } = route.gateway.as_ref()?;

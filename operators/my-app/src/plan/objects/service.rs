@@ -12,15 +12,15 @@ use super::deployment::selector;
 use super::ports;
 use crate::MyApp;
 
-/// The Service of `app`, wanted if it has a port.
+/// The Service of `app`, if it has a port.
 pub(in crate::plan) fn service(app: &MyApp) -> Option<Apply> {
     let ports = non_empty(ports::of_service(&app.spec))?;
     let options = app.spec.service.as_ref();
-    let annotations = options.map(|options| options.annotations.clone()).filter(|given| !given.is_empty());
+    let annotations = options.map(|options| options.annotations.clone()).filter(|annotations| !annotations.is_empty());
     let service = core::Service {
         metadata: ObjectMeta { annotations, ..child_meta(&MyApp::KIND, &app.meta) },
         spec: Some(core::ServiceSpec {
-            // Not sent unless it is given, so that Services of those that do not give it stay as they are.
+            // Sent only if the spec sets it, so that other Services stay unchanged.
             type_: options.and_then(|options| options.type_).map(|type_| type_.name().to_owned()),
             selector: Some(selector(app)),
             ports: Some(ports),

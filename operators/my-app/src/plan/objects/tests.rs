@@ -1,4 +1,4 @@
-//! What fields of a MyApp make of its children, case by case. The whole of it is in `tests/golden`.
+//! Children that result from fields of a MyApp, case by case. Complete children are in `tests/golden`.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ fn container(spec: &Value) -> Value {
 }
 
 #[test]
-fn a_named_port_does_what_the_short_form_does() {
+fn a_named_port_equals_the_short_form() {
     let short = json!({ "image": "i", "port": 80 });
     let named = json!({ "image": "i", "ports": [{ "name": "app", "port": 80 }] });
     let service = |spec| super::service(&app(spec)).unwrap().body;
@@ -40,7 +40,7 @@ fn without_a_port_there_is_no_service_and_without_a_tcp_port_no_probe() {
 }
 
 #[test]
-fn two_ports_of_the_service_may_lead_to_one_of_the_pods() {
+fn two_ports_of_the_service_may_have_the_same_target() {
     let spec = json!({ "image": "i", "ports": [
         { "name": "http", "port": 80, "targetPort": 8080 }, { "name": "alt", "port": 8080 },
         { "name": "quic", "port": 80, "targetPort": 8080, "protocol": "UDP" },
@@ -53,7 +53,7 @@ fn two_ports_of_the_service_may_lead_to_one_of_the_pods() {
 }
 
 #[test]
-fn a_service_has_the_type_and_annotations_given_and_else_sends_none() {
+fn a_service_has_only_the_type_and_annotations_of_the_spec() {
     let service = |extra: Value| {
         let mut spec = json!({ "image": "i", "port": 80 });
         if let (Some(spec), Value::Object(extra)) = (spec.as_object_mut(), extra) {
@@ -69,15 +69,15 @@ fn a_service_has_the_type_and_annotations_given_and_else_sends_none() {
 }
 
 #[test]
-fn a_service_account_gives_its_token_only_if_told_to() {
+fn the_token_of_a_service_account_is_mounted_only_if_requested() {
     let pod = pod(&json!({ "image": "i", "serviceAccountName": "reader" }));
     assert_eq!(pod["automountServiceAccountToken"], false);
-    // Both names of the field are ours, so that both go.
+    // The operator owns both names of the field, so that it removes both.
     assert_eq!([&pod["serviceAccountName"], &pod["serviceAccount"]], ["reader", "reader"]);
 }
 
 #[test]
-fn a_volume_keeps_its_name_when_others_come_and_gets_another_with_another_kind() {
+fn the_name_of_a_volume_depends_on_its_kind_and_not_on_other_volumes() {
     let files = |source: &str| json!({ "mountPath": "/etc/app", source: { "name": "settings" } });
     let of = |spec: &Value| {
         let volumes = pod(spec)["volumes"].clone();
@@ -93,7 +93,7 @@ fn a_volume_keeps_its_name_when_others_come_and_gets_another_with_another_kind()
 }
 
 #[test]
-fn values_that_the_server_does_not_keep_are_not_sent() {
+fn values_that_the_api_server_does_not_store_are_not_sent() {
     let spec = json!({ "image": "i", "minReadySeconds": 0, "files": [], "args": [], "strategy": {},
         "persistentVolumeClaims": [{ "name": "data", "mountPath": "/data", "readOnly": false }] });
     assert_eq!(container(&spec)["volumeMounts"][0]["readOnly"], Value::Null);

@@ -1,8 +1,8 @@
-//! Pure: volumes, and where the container sees them.
+//! Pure: volumes, and their mounts in the container.
 //!
-//! A volume is named after its kind and the path that it is mounted at. So it keeps its name when others come and go, and gets
-//! another with another kind: of a volume that changes its kind under one name, server-side apply would leave the defaults of
-//! the kind before, and the API server refuses two kinds in one volume.
+//! The name of a volume consists of its kind and its mount path. So it does not depend on the other volumes, and a volume of another kind
+//! has another name: if a volume changed its kind under the same name, server-side apply would keep the defaults of the previous kind,
+//! and the API server rejects a volume of two kinds.
 
 use api::my_app::{self, MyAppSpec};
 use k8s_openapi::api::core::v1 as core;
@@ -13,7 +13,7 @@ use runtime::pod::non_empty;
 use super::container::{NAME, field_ref, resource_field_ref};
 
 /// A volume and its mount.
-type Mounted = (core::Volume, core::VolumeMount);
+type MountedVolume = (core::Volume, core::VolumeMount);
 
 /// All volumes of a pod, with their mounts.
 pub(super) fn volumes(spec: &MyAppSpec) -> (Vec<core::Volume>, Vec<core::VolumeMount>) {
@@ -30,14 +30,14 @@ fn mount(volume: &str, mount_path: &str, sub_path: Option<&String>, read_only: b
         name: volume.to_owned(),
         mount_path: mount_path.to_owned(),
         sub_path: sub_path.cloned(),
-        // The server does not keep a false here.
+        // The API server does not store false here.
         read_only: read_only.then_some(true),
         ..core::VolumeMount::default()
     }
 }
 
-/// Nothing of files without a source: the schema refuses them.
-fn files(files: &my_app::Files) -> Option<Mounted> {
+/// `None` for files without a source, which the schema rejects.
+fn files(files: &my_app::MountedFiles) -> Option<MountedVolume> {
     let path = &files.mount_path;
     let named = |kind: &str| core::Volume { name: name(kind, path), ..core::Volume::default() };
     let default_mode = files.default_mode;
@@ -76,7 +76,7 @@ fn items(items: &[my_app::FileItem]) -> Option<Vec<core::KeyToPath>> {
     non_empty(items.iter().map(item).collect())
 }
 
-fn projection(source: &my_app::Projection) -> core::VolumeProjection {
+fn projection(source: &my_app::ProjectedSource) -> core::VolumeProjection {
     core::VolumeProjection {
         config_map: source.config_map.as_ref().map(|map| core::ConfigMapProjection {
             name: map.name.clone(),
@@ -95,7 +95,7 @@ fn projection(source: &my_app::Projection) -> core::VolumeProjection {
         service_account_token: source.service_account_token.as_ref().map(|token| core::ServiceAccountTokenProjection {
             path: token.path.clone(),
             audience: token.audience.clone(),
-            // The server's default, and part of an atomic list.
+            // The API server's default, and part of an atomic list.
             expiration_seconds: Some(token.expiration_seconds.unwrap_or(3600)),
         }),
         ..core::VolumeProjection::default()
@@ -111,7 +111,7 @@ fn downward_file(file: &my_app::DownwardFile) -> core::DownwardAPIVolumeFile {
     }
 }
 
-fn scratch(scratch: &my_app::Scratch) -> Mounted {
+fn scratch(scratch: &my_app::ScratchVolume) -> MountedVolume {
     let volume = core::Volume {
         name: name("scratch", &scratch.mount_path),
         empty_dir: Some(core::EmptyDirVolumeSource {
@@ -126,7 +126,7 @@ fn scratch(scratch: &my_app::Scratch) -> Mounted {
     (volume, mount)
 }
 
-fn claim(claim: &my_app::Claim) -> Mounted {
+fn claim(claim: &my_app::MountedClaim) -> MountedVolume {
     let volume = core::Volume {
         name: name("claim", &claim.mount_path),
         persistent_volume_claim: Some(core::PersistentVolumeClaimVolumeSource {

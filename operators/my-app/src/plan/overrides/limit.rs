@@ -1,21 +1,21 @@
-//! Pure: how much of pods the administrator lets MyApps override.
+//! Pure: which overrides of pods the administrator permits.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// How much of pods MyApps may override; the administrator decides (docs/security.md).
+/// What MyApps may override in their pods. The administrator sets it with `--pod-overrides` (docs/security.md).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Limit {
+pub enum OverrideLimit {
     /// Nothing.
     None,
-    /// Where pods run, and with which priority; labels and annotations.
+    /// Placement and priority, labels and annotations.
     #[default]
     Placement,
-    /// All that a pod may have in the namespace.
+    /// Everything that the API server accepts in a pod of the namespace.
     All,
 }
 
-impl FromStr for Limit {
+impl FromStr for OverrideLimit {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -28,7 +28,7 @@ impl FromStr for Limit {
     }
 }
 
-impl fmt::Display for Limit {
+impl fmt::Display for OverrideLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::None => "none",

@@ -1,4 +1,4 @@
-//! Pure: what no override may change: the labels by which pods are selected, their owners, and what a MyApp's own fields set.
+//! Pure: what no override may change: the labels that select pods, their owners, and what a MyApp's own fields set.
 
 use std::collections::BTreeSet;
 
@@ -9,17 +9,17 @@ use serde_json::Value;
 use super::rejection::PATH;
 use crate::plan::objects::CONTAINER;
 
-/// Labels and annotations below it are the operator's.
-const OURS: &str = "multi-operator.example.com/";
+/// The prefix of the operator's labels and annotations.
+const RESERVED_PREFIX: &str = "multi-operator.example.com/";
 
-/// Fields that pods of a Deployment cannot have, or that are set elsewhere: with what to do instead.
+/// Fields that pods of a Deployment cannot have, or that are set elsewhere, and what to do instead.
 const FIELDS: [(&str, &str); 3] = [
     ("serviceAccount", "deprecated alias; set serviceAccountName instead"),
     ("ephemeralContainers", "can only be added to running pods (kubectl debug); remove it"),
     ("activeDeadlineSeconds", "not supported for pods of a Deployment; remove it"),
 ];
 
-/// Checks that overrides leave these alone; otherwise a message.
+/// Checks that overrides change none of these; otherwise returns a message.
 pub(super) fn check(metadata: &PodMetadata, spec: &Value) -> Result<(), String> {
     labels(metadata)?;
     if let Some((field, why)) = FIELDS.iter().find(|(field, _)| !spec[field].is_null()) {
@@ -32,14 +32,14 @@ pub(super) fn check(metadata: &PodMetadata, spec: &Value) -> Result<(), String> 
 }
 
 fn labels(metadata: &PodMetadata) -> Result<(), String> {
-    let ours = |key: &&String| key.starts_with(OURS) || [NAME, INSTANCE, MANAGED_BY].contains(&&***key);
-    if let Some(key) = metadata.labels.keys().find(ours) {
+    let reserved = |key: &&String| key.starts_with(RESERVED_PREFIX) || [NAME, INSTANCE, MANAGED_BY].contains(&&***key);
+    if let Some(key) = metadata.labels.keys().find(reserved) {
         return Err(format!(
             "{PATH}.metadata.labels.{key}: reserved: the operator selects the pods by it; use another key"
         ));
     }
-    let ours = |key: &&String| key.starts_with(OURS) || ***key == *RESTARTED_AT;
-    if let Some(key) = metadata.annotations.keys().find(ours) {
+    let reserved = |key: &&String| key.starts_with(RESERVED_PREFIX) || ***key == *RESTARTED_AT;
+    if let Some(key) = metadata.annotations.keys().find(reserved) {
         return Err(format!(
             "{PATH}.metadata.annotations.{key}: reserved for the operator; to restart pods, annotate the MyApp with {RESTARTED_AT}"
         ));
@@ -47,7 +47,7 @@ fn labels(metadata: &PodMetadata) -> Result<(), String> {
     Ok(())
 }
 
-/// Containers are merged by their names, so each has one; the application's image is the spec's.
+/// Checks containers: each needs a unique name, by which it is merged, and `spec.image` sets the application's image.
 fn containers(spec: &Value, list: &str) -> Result<(), String> {
     let mut names = BTreeSet::new();
     for (at, container) in spec[list].as_array().into_iter().flatten().enumerate() {

@@ -1,8 +1,8 @@
-//! Pure: why overrides are not merged, and where in a MyApp they are.
+//! Pure: why overrides are rejected, and their path in a MyApp.
 
 use api::my_app::MyAppReason;
 
-/// Why overrides are not merged: a condition's reason, and a message.
+/// Why overrides are rejected: a condition's reason, and a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::plan) struct Rejection {
     pub(in crate::plan) reason: MyAppReason,

@@ -1,4 +1,4 @@
-//! Pure: whether an object is a PodSpec, to the last field; else which is not.
+//! Pure: checks that an object is a PodSpec without unknown fields or fields of another type.
 
 use k8s_openapi::api::core::v1::PodSpec;
 use k8s_openapi::serde::Deserialize;
@@ -6,18 +6,18 @@ use serde_json::{Map, Value, json};
 
 use super::rejection::PATH;
 
-/// The same, with numbers written as quantities where those belong.
+/// The object, with numbers converted to quantities where the type requires quantities; otherwise a message that names the invalid field.
 pub(super) fn pod_spec(mut spec: Value) -> Result<Value, String> {
     let path = format!("{PATH}.spec");
     write_quantities(&mut spec, false);
-    let kept = match PodSpec::deserialize(&spec) {
+    let decoded = match PodSpec::deserialize(&spec) {
         Ok(read) => serde_json::to_value(read).map_err(|error| format!("{path}: {error}"))?,
         Err(error) => return Err(mistyped(&spec, &path, &|part| part).unwrap_or_else(|| format!("{path}: {error}"))),
     };
-    unknown(&spec, &kept, &path).map_or(Ok(spec), Err)
+    unknown(&spec, &decoded, &path).map_or(Ok(spec), Err)
 }
 
-/// `cpu: 1` is a quantity for Kubernetes, too.
+/// Kubernetes accepts `cpu: 1` as a quantity, too.
 fn write_quantities(value: &mut Value, is_quantity: bool) {
     match value {
         Value::Object(fields) => fields.iter_mut().for_each(|(name, field)| {
@@ -30,8 +30,8 @@ fn write_quantities(value: &mut Value, is_quantity: bool) {
     }
 }
 
-/// The first part that is of another type than its place has, with its path. `within` puts a part into an object that has
-/// nothing else: every field of a PodSpec may be left out, so what is wrong with that is wrong with the part.
+/// A message about the first part of a wrong type, with its path. `within` wraps a part into an otherwise empty PodSpec: all fields of a
+/// PodSpec are optional, so an error in the result is an error of the part.
 fn mistyped(part: &Value, path: &str, within: &dyn Fn(Value) -> Value) -> Option<String> {
     let error = serde_json::from_value::<PodSpec>(within(part.clone())).err()?;
     let below = match part {
@@ -48,20 +48,20 @@ fn mistyped(part: &Value, path: &str, within: &dyn Fn(Value) -> Value) -> Option
     Some(below.unwrap_or_else(|| format!("{path}: {error}")))
 }
 
-/// The first field that a PodSpec has not kept.
-fn unknown(given: &Value, kept: &Value, path: &str) -> Option<String> {
-    match (given, kept) {
-        (Value::Object(given), Value::Object(kept)) => given.iter().find_map(|(name, value)| {
+/// A message about the first field that decoding as a PodSpec has dropped.
+fn unknown(given: &Value, decoded: &Value, path: &str) -> Option<String> {
+    match (given, decoded) {
+        (Value::Object(given), Value::Object(decoded)) => given.iter().find_map(|(name, value)| {
             let path = format!("{path}.{name}");
-            match kept.get(name) {
+            match decoded.get(name) {
                 _ if value.is_null() => Some(format!("{path}: null removes nothing; remove the field")),
-                Some(kept) => unknown(value, kept, &path),
+                Some(decoded) => unknown(value, decoded, &path),
                 None => Some(format!("{path}: unknown field; see kubectl explain pod.spec")),
             }
         }),
-        (Value::Array(given), Value::Array(kept)) => {
-            let mut pairs = given.iter().zip(kept).enumerate();
-            pairs.find_map(|(at, (given, kept))| unknown(given, kept, &format!("{path}[{at}]")))
+        (Value::Array(given), Value::Array(decoded)) => {
+            let mut pairs = given.iter().zip(decoded).enumerate();
+            pairs.find_map(|(at, (given, decoded))| unknown(given, decoded, &format!("{path}[{at}]")))
         }
         _ => None,
     }

@@ -1,4 +1,4 @@
-//! What is taken of overrides, with which words the rest is refused, and what they make of a template.
+//! Which overrides are accepted, the messages of the others, and the templates that result.
 
 use api::my_app::MyAppReason;
 use k8s_openapi::DeepMerge;
@@ -15,13 +15,13 @@ fn app(overrides: &Value) -> MyApp {
 }
 
 fn rejection(spec: &Value) -> String {
-    let rejection = of(&app(&json!({ "spec": spec })), Limit::All).expect_err("a rejection");
+    let rejection = of(&app(&json!({ "spec": spec })), OverrideLimit::All).expect_err("a rejection");
     assert_eq!(rejection.reason, MyAppReason::PodOverridesInvalid);
     rejection.message
 }
 
 #[test]
-fn what_is_no_pod_spec_is_refused_by_its_path() {
+fn an_invalid_pod_spec_is_rejected_with_the_path_of_the_field() {
     let cases = [
         (json!({ "containers": [{ "name": "app", "imagge": "x" }] }), ".containers[0].imagge: unknown field"),
         (json!({ "nodeSelectors": {} }), ".nodeSelectors: unknown field"),
@@ -38,15 +38,15 @@ fn what_is_no_pod_spec_is_refused_by_its_path() {
             ".volumes[0].emptyDir.size: unknown",
         ),
     ];
-    for (spec, words) in cases {
+    for (spec, message) in cases {
         let why = rejection(&spec);
-        assert!(why.starts_with(&format!("spec.podOverrides.spec{words}")), "{why}");
+        assert!(why.starts_with(&format!("spec.podOverrides.spec{message}")), "{why}");
     }
 }
 
-/// Few bytes of JSON, each item of which takes a thousand times its room once it is a volume.
+/// Each item has few bytes of JSON, and takes a thousand times that memory as a volume.
 #[test]
-fn a_list_of_too_many_items_is_refused_by_its_path() {
+fn a_list_of_too_many_items_is_rejected_with_its_path() {
     let volumes = json!({ "volumes": vec![json!({}); 600] });
     let why = "spec.podOverrides.spec.volumes: 600 items exceed the limit of 512; use fewer";
     assert_eq!(rejection(&volumes), why);
@@ -55,11 +55,11 @@ fn a_list_of_too_many_items_is_refused_by_its_path() {
     let why = rejection(&within);
     assert!(why.starts_with("spec.podOverrides.spec.containers[1].env: 513 items"), "{why}");
     let most: Vec<Value> = (0..512).map(|at| json!({ "name": format!("v{at}"), "emptyDir": {} })).collect();
-    assert!(of(&app(&json!({ "spec": { "volumes": most } })), Limit::All).is_ok());
+    assert!(of(&app(&json!({ "spec": { "volumes": most } })), OverrideLimit::All).is_ok());
 }
 
 #[test]
-fn what_finds_owns_and_names_the_pods_is_refused() {
+fn overrides_of_selectors_owners_and_names_are_rejected() {
     let cases = [
         (json!({ "restartPolicy": "Never" }), ".restartPolicy: pods of a Deployment"),
         (json!({ "activeDeadlineSeconds": 5 }), ".activeDeadlineSeconds: "),
@@ -77,9 +77,9 @@ fn what_finds_owns_and_names_the_pods_is_refused() {
             ".containers[1].name: another container",
         ),
     ];
-    for (spec, words) in cases {
+    for (spec, message) in cases {
         let why = rejection(&spec);
-        assert!(why.starts_with(&format!("spec.podOverrides.spec{words}")), "{why}");
+        assert!(why.starts_with(&format!("spec.podOverrides.spec{message}")), "{why}");
     }
     for metadata in [
         json!({ "labels": { "app.kubernetes.io/name": "x" } }),
@@ -87,50 +87,52 @@ fn what_finds_owns_and_names_the_pods_is_refused() {
         json!({ "annotations": { "kubectl.kubernetes.io/restartedAt": "x" } }),
         json!({ "annotations": { "multi-operator.example.com/contents": "x" } }),
     ] {
-        let why = of(&app(&json!({ "metadata": metadata })), Limit::All).expect_err("a rejection").message;
+        let why = of(&app(&json!({ "metadata": metadata })), OverrideLimit::All).expect_err("a rejection").message;
         assert!(why.starts_with("spec.podOverrides.metadata."), "{why}");
     }
     let policy = json!({ "spec": { "restartPolicy": "Always" } });
-    assert!(of(&app(&policy), Limit::All).is_ok(), "what is so anyway may be said");
+    assert!(of(&app(&policy), OverrideLimit::All).is_ok(), "a default value is allowed");
 }
 
-/// Parsed, it would take a hundred times the room of its text: seven hundred bytes for each of these.
+/// Parsed, it would take a hundred times the memory of its text: seven hundred bytes for each item.
 #[test]
-fn overrides_of_no_size_for_a_pod_are_not_read() {
+fn too_large_overrides_are_not_parsed() {
     let junk = |items: usize| json!({ "spec": { "x": vec![json!({ "a": 1 }); items] } });
     let large = app(&junk(8190));
     let text = serde_json::to_string(&large.spec.pod_overrides).unwrap();
     assert_eq!(text, json!({ "spec": junk(8190)["spec"] }).to_string(), "it is kept, and passed on, as it was");
-    let why = of(&large, Limit::All).expect_err("a rejection").message;
+    let why = of(&large, OverrideLimit::All).expect_err("a rejection").message;
     assert!(why.starts_with("spec.podOverrides.spec.x: 8190 items"), "{why}");
-    let why = of(&app(&junk(512)), Limit::All).expect_err("a rejection").message;
+    let why = of(&app(&junk(512)), OverrideLimit::All).expect_err("a rejection").message;
     assert!(why.starts_with("spec.podOverrides.spec.x: unknown field"), "{why}");
-    let why = of(&app(&junk(8200)), Limit::All).expect_err("a rejection");
-    let words = "spec.podOverrides.spec: 65607 bytes of JSON exceed the limit of 65536; shorten it";
-    assert!(why.reason == MyAppReason::PodOverridesInvalid && why.message.starts_with(words), "{why:?}");
-    // What is not allowed at all, or by a field's name, is not looked into.
+    let why = of(&app(&junk(8200)), OverrideLimit::All).expect_err("a rejection");
+    let message = "spec.podOverrides.spec: 65607 bytes of JSON exceed the limit of 65536; shorten it";
+    assert!(why.reason == MyAppReason::PodOverridesInvalid && why.message.starts_with(message), "{why:?}");
+    // What the limit or the name of a field forbids is not parsed.
     assert_eq!(
-        of(&app(&junk(8200)), Limit::None).expect_err("a rejection").reason,
+        of(&app(&junk(8200)), OverrideLimit::None).expect_err("a rejection").reason,
         MyAppReason::PodOverridesNotAllowed
     );
-    let why = of(&app(&junk(600)), Limit::Placement).expect_err("a rejection");
+    let why = of(&app(&junk(600)), OverrideLimit::Placement).expect_err("a rejection");
     assert!(why.message.starts_with("spec.podOverrides.spec.x is not allowed"), "{}", why.message);
     let deep = format!("{{\"affinity\":{}{}}}", "[".repeat(200), "]".repeat(200));
     let text = json!({ "metadata": { "name": "web", "namespace": "n", "uid": "u", "generation": 1 },
         "spec": { "image": "i", "podOverrides": { "spec": 0 } } });
     let deep = MyApp::decode(&text.to_string().replace("\"spec\":0", &format!("\"spec\":{deep}"))).unwrap();
-    assert!(of(&deep, Limit::All).expect_err("a rejection").message.contains("recursion limit exceeded"));
+    assert!(of(&deep, OverrideLimit::All).expect_err("a rejection").message.contains("recursion limit exceeded"));
 }
 
 #[test]
-fn an_administrator_limits_overrides() {
+fn the_limit_of_overrides_is_enforced() {
     let placed = json!({
         "metadata": { "labels": { "team": "a" }, "annotations": { "prometheus.io/scrape": "true" } },
         "spec": { "nodeSelector": { "disk": "ssd" }, "tolerations": [{ "operator": "Exists" }], "affinity": {},
             "topologySpreadConstraints": [], "priorityClassName": "high", "runtimeClassName": "gvisor", "schedulerName": "s" },
     });
-    let taken =
-        |overrides: &Value| [Limit::None, Limit::Placement, Limit::All].map(|limit| of(&app(overrides), limit).is_ok());
+    let taken = |overrides: &Value| {
+        [OverrideLimit::None, OverrideLimit::Placement, OverrideLimit::All]
+            .map(|limit| of(&app(overrides), limit).is_ok())
+    };
     assert_eq!(taken(&placed), [false, true, true]);
     for more in [
         json!({ "spec": { "hostNetwork": true } }),
@@ -141,18 +143,18 @@ fn an_administrator_limits_overrides() {
     ] {
         assert_eq!(taken(&more), [false, false, true], "{more}");
     }
-    let why = of(&app(&json!({ "spec": { "volumes": [] } })), Limit::Placement).expect_err("a rejection");
+    let why = of(&app(&json!({ "spec": { "volumes": [] } })), OverrideLimit::Placement).expect_err("a rejection");
     assert_eq!(why.reason, MyAppReason::PodOverridesNotAllowed);
     assert!(why.message.starts_with("spec.podOverrides.spec.volumes is not allowed: "), "{}", why.message);
-    assert!(of(&app(&Value::Null), Limit::None).is_ok_and(|none| none.is_none()));
-    for limit in [Limit::None, Limit::Placement, Limit::All] {
+    assert!(of(&app(&Value::Null), OverrideLimit::None).is_ok_and(|none| none.is_none()));
+    for limit in [OverrideLimit::None, OverrideLimit::Placement, OverrideLimit::All] {
         assert_eq!(limit.to_string().parse(), Ok(limit));
     }
-    assert!("some".parse::<Limit>().is_err_and(|why| why.contains("none, placement or all")));
+    assert!("some".parse::<OverrideLimit>().is_err_and(|why| why.contains("none, placement or all")));
 }
 
 #[test]
-fn a_part_of_an_item_leaves_the_rest_of_it() {
+fn a_partial_item_keeps_the_other_fields() {
     let mut template = json!({ "spec": { "containers": [{
         "name": "app", "image": "i", "volumeMounts": [{ "name": "tmp", "mountPath": "/tmp" }],
         "readinessProbe": { "httpGet": { "port": 80 } },
@@ -169,13 +171,13 @@ fn a_part_of_an_item_leaves_the_rest_of_it() {
 }
 
 #[test]
-fn what_is_merged_is_written_as_the_api_server_keeps_it() {
+fn a_merged_template_is_normalized_as_by_the_api_server() {
     let overrides = json!({ "spec": {
         "serviceAccountName": "other", "hostNetwork": false,
         "containers": [{ "name": "side", "image": "i", "stdin": false, "resources": { "limits": { "cpu": 1 } },
             "env": [{ "name": "IP", "valueFrom": { "fieldRef": { "fieldPath": "status.podIP" } } }] }],
     } });
-    let over = of(&app(&overrides), Limit::All).unwrap().unwrap();
+    let over = of(&app(&overrides), OverrideLimit::All).unwrap().unwrap();
     let mut template = json!({ "spec": { "serviceAccountName": "one", "serviceAccount": "one", "containers": [] } });
     merge(&mut template, &over);
     let spec = &template["spec"];
@@ -185,9 +187,9 @@ fn what_is_merged_is_written_as_the_api_server_keeps_it() {
     assert_eq!(spec["containers"][0]["env"][0]["valueFrom"]["fieldRef"]["apiVersion"], "v1");
 }
 
-/// The API server tells ports by both; two of one number and protocol it refuses at the next apply.
+/// The API server identifies ports by both, and rejects two with the same number and protocol at the next apply.
 #[test]
-fn ports_of_one_number_are_told_apart_by_their_protocol() {
+fn ports_of_the_same_number_are_distinguished_by_protocol() {
     let merged = |ours: Value, over: Value| {
         let mut template = json!({ "spec": { "containers": [{ "name": "app", "ports": ours }] } });
         merge(&mut template, &json!({ "spec": { "containers": [{ "name": "app", "ports": over }] } }));
@@ -211,7 +213,7 @@ fn ports_of_one_number_are_told_apart_by_their_protocol() {
     assert_eq!(merged(udp, json!([{ "containerPort": 53, "hostPort": 5 }])), ["UDP5"], "the only one of that number");
 }
 
-/// Parts of pods whose items are whole, each in two ways.
+/// Parts of pods with complete items, each in two variants.
 fn parts() -> Vec<Value> {
     let both = |of: fn(u8) -> Value| [of(1), of(2)];
     let all: [fn(u8) -> Value; 14] = [
@@ -261,7 +263,7 @@ fn spec() -> impl Strategy<Value = PodSpec> {
 proptest! {
     #![proptest_config(seed::properties!(200))]
 
-    /// Of whole items, merging says what k8s-openapi says by Kubernetes' merge keys.
+    /// For complete items, the merge has the same result as that of k8s-openapi, which uses Kubernetes' merge keys.
     #[test]
     fn items_are_merged_by_the_keys_of_kubernetes(ours in spec(), over in spec()) {
         let mut written = json!({ "spec": ours });

@@ -1,4 +1,4 @@
-//! Pure: what the pods report, and until when.
+//! Pure: why pods do not serve, and until when that is valid.
 
 use std::time::Duration;
 
@@ -8,23 +8,23 @@ use runtime::projections::PodDiagnosis;
 
 use crate::plan::Observed;
 
-/// How long volumes of a pod may take before it is reported.
+/// How long the volumes of a pod may take before the status reports it.
 const VOLUME_TIMEOUT: SignedDuration = SignedDuration::from_secs(3);
 
-/// For how long after a change of the Deployment the named ReplicaSet may be that of an earlier template:
-/// by then pods of that one are terminating, and not counted, and the next progress names the current one.
+/// How long after a change of the Deployment its conditions may still name the ReplicaSet of an earlier template. After that time, pods of
+/// that ReplicaSet are terminating and do not count, and the next progress names the current one.
 const REPLICA_SET_TIMEOUT: SignedDuration = SignedDuration::from_secs(15);
 
-/// What keeps pods from serving, as it is now.
-pub(in crate::plan) struct Pods<'a> {
+/// Why pods do not serve now.
+pub(in crate::plan) struct PodFailures<'a> {
     failing_pods: Vec<(&'a str, &'a PodDiagnosis)>,
-    /// What a pod has waited for long enough to be reported.
+    /// What a pod has been waiting for longer than [`VOLUME_TIMEOUT`], as a message.
     waits: Option<String>,
-    /// When that changes by itself.
+    /// When this changes without an event.
     pub(in crate::plan) due: Option<Duration>,
 }
 
-impl<'a> Pods<'a> {
+impl<'a> PodFailures<'a> {
     /// The state at `now`.
     pub(in crate::plan) fn of(observed: &'a Observed, now: Timestamp) -> Self {
         if let Some(left) = unnamed(observed, now) {
@@ -42,40 +42,40 @@ impl<'a> Pods<'a> {
                 }
             )
         });
-        let failing_pods = observed.failing_pods.iter().map(|(pod, trouble)| (&**pod, trouble));
+        let failing_pods = observed.failing_pods.iter().map(|(pod, diagnosis)| (&**pod, diagnosis));
         let failing_pods: Vec<_> =
-            failing_pods.filter(|(_, trouble)| trouble.left(now) != Some(Duration::ZERO)).collect();
-        let ends = failing_pods.iter().filter_map(|(_, trouble)| trouble.left(now));
-        let told = observed.starting.iter().map(|(_, starting)| left(starting.since)).filter(|left| !left.is_zero());
-        let due = ends.chain(told).min();
+            failing_pods.filter(|(_, diagnosis)| diagnosis.left(now) != Some(Duration::ZERO)).collect();
+        let ends = failing_pods.iter().filter_map(|(_, diagnosis)| diagnosis.left(now));
+        let waiting = observed.starting.iter().map(|(_, starting)| left(starting.since)).filter(|left| !left.is_zero());
+        let due = ends.chain(waiting).min();
         Self { failing_pods, waits, due }
     }
 
     /// Whether no pod is known to fail.
-    pub(in crate::plan) fn are_healthy(&self) -> bool {
+    pub(in crate::plan) fn are_empty(&self) -> bool {
         self.failing_pods.is_empty()
     }
 
     /// A failure that lasts until the user acts: a reason, and a message.
     pub(in crate::plan) fn permanent(&self) -> Option<(Reason, String)> {
-        let (pod, trouble) = self.failing_pods.iter().find(|(_, trouble)| trouble.permanent)?;
-        Some((trouble.reason.clone(), format!("pod {pod}: {}", trouble.message)))
+        let (pod, diagnosis) = self.failing_pods.iter().find(|(_, diagnosis)| diagnosis.permanent)?;
+        Some((diagnosis.reason.clone(), format!("pod {pod}: {}", diagnosis.message)))
     }
 
-    /// A failure that may end by itself, as a message.
+    /// A failure that may resolve itself, as a message.
     pub(in crate::plan) fn transient(&self) -> Option<String> {
-        let trouble = self.failing_pods.first();
-        let trouble = trouble.map(|(pod, trouble)| format!("pod {pod}: {}: {}", trouble.reason, trouble.message));
-        trouble.or_else(|| self.waits.clone())
+        let failing = self.failing_pods.first();
+        let failing = failing.map(|(pod, diagnosis)| format!("pod {pod}: {}: {}", diagnosis.reason, diagnosis.message));
+        failing.or_else(|| self.waits.clone())
     }
 
-    /// The worst of these, as a message.
+    /// The most severe of these, as a message.
     pub(in crate::plan) fn worst(&self) -> Option<String> {
         self.permanent().map(|(_, why)| why).or_else(|| self.transient())
     }
 }
 
-/// For how long it is not known which pods are of the current template.
+/// How long it remains unknown which pods are of the current template.
 fn unnamed(observed: &Observed, now: Timestamp) -> Option<Duration> {
     let left = REPLICA_SET_TIMEOUT - now.duration_since(observed.deployment.owned()?.unnamed_since()?);
     // A time in the future comes from another clock.

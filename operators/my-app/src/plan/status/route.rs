@@ -1,8 +1,8 @@
 //! Pure: whether the route from outside of the cluster works.
 //!
-//! What this reconcile writes is reported as it will be observed: no other reconcile follows a write of our own.
+//! The verdict already includes the writes of this reconcile, because the operator's own writes do not trigger another one.
 
-use api::my_app::{GatewayRef, MyAppReason, ROUTE_ACCEPTED, Route};
+use api::my_app::{AppRoute, GatewayRef, MyAppReason, ROUTE_ACCEPTED};
 use api::{ConditionStatus, Reason, ReconcileReason};
 use runtime::cache::Projection;
 use runtime::plan::child::{OwnedChild, Served};
@@ -12,11 +12,11 @@ use runtime::projections::{HttpRoute, Ingress, RouteCondition, RouteParent};
 use super::reported::{differs, is_restored, matches_spec};
 use crate::plan::{Observed, name_taken, route_objects};
 
-/// A condition's status, reason and message.
-pub(super) type Verdict = (ConditionStatus, Reason, String);
+/// The status, the reason and the message of the condition.
+pub(super) type RouteVerdict = (ConditionStatus, Reason, String);
 
-/// What is known of the route, if there is one.
-pub(super) fn verdict(observed: &Observed, independent: &[Apply]) -> Option<Verdict> {
+/// The verdict on the route, if the spec has one.
+pub(super) fn verdict(observed: &Observed, independent: &[Apply]) -> Option<RouteVerdict> {
     let route = observed.app.spec.route.as_ref()?;
     match &route.gateway {
         Some(gateway) => http_route(observed, independent, gateway),
@@ -24,8 +24,8 @@ pub(super) fn verdict(observed: &Observed, independent: &[Apply]) -> Option<Verd
     }
 }
 
-fn ingress(observed: &Observed, independent: &[Apply], route: &Route) -> Option<Verdict> {
-    if let Some((reason, message)) = observed.ingress.obstacle("Ingress") {
+fn ingress(observed: &Observed, independent: &[Apply], route: &AppRoute) -> Option<RouteVerdict> {
+    if let Some((reason, message)) = observed.ingress.blocking_reason("Ingress") {
         return Some((ConditionStatus::False, reason.into(), message));
     }
     let class = route.ingress_class_name.as_deref().unwrap_or("of the cluster's default class");
@@ -44,14 +44,14 @@ fn ingress(observed: &Observed, independent: &[Apply], route: &Route) -> Option<
     })
 }
 
-/// The Ingress, if it is the desired one, or is restored to it.
+/// The Ingress, if it matches the spec, or this reconcile restores it.
 fn desired_ingress<'a>(observed: &'a Observed, independent: &[Apply]) -> Option<&'a OwnedChild<Ingress>> {
     let stays =
         observed.ingress.owned().filter(|_| !name_taken::service(observed) && !route_objects::loses_class(observed));
     stays.filter(|_| !differs(independent, Ingress::KIND) || is_restored(observed, ROUTE_ACCEPTED))
 }
 
-/// Why it differs, for a message.
+/// How it differs from the spec, for a message.
 fn unmet(observed: &Observed) -> &'static str {
     if observed.app.spec.paused {
         "differs from the spec; it is not changed until spec.paused is false"
@@ -60,7 +60,7 @@ fn unmet(observed: &Observed) -> &'static str {
     }
 }
 
-fn http_route(observed: &Observed, independent: &[Apply], gateway: &GatewayRef) -> Option<Verdict> {
+fn http_route(observed: &Observed, independent: &[Apply], gateway: &GatewayRef) -> Option<RouteVerdict> {
     let seen = match &observed.http_route {
         Served::Not => {
             let message = "this cluster does not serve HTTPRoute of gateway.networking.k8s.io/v1; install the Gateway API CRDs and a \
@@ -72,7 +72,7 @@ fn http_route(observed: &Observed, independent: &[Apply], gateway: &GatewayRef) 
         }
         Served::Child(seen) => seen,
     };
-    if let Some((reason, message)) = seen.obstacle("HTTPRoute") {
+    if let Some((reason, message)) = seen.blocking_reason("HTTPRoute") {
         return Some((ConditionStatus::False, reason.into(), message));
     }
     let home = &observed.app.meta.key.namespace;
@@ -91,8 +91,8 @@ fn desired_route<'a>(independent: &[Apply], seen: &'a ChildState<HttpRoute>) -> 
     seen.owned().filter(|route| matches_spec(independent, HttpRoute::KIND, route.spec))
 }
 
-/// What the gateway's controller reports: the worst of its conditions for the current route.
-fn accepted(route: &OwnedChild<HttpRoute>, home: &str, gateway: &GatewayRef) -> Verdict {
+/// What the Gateway's controller reports: a failure, if one of its conditions for the current route reports one.
+fn accepted(route: &OwnedChild<HttpRoute>, home: &str, gateway: &GatewayRef) -> RouteVerdict {
     let is_it = |parent: &&RouteParent| {
         let (of, namespace) = (&parent.gateway, gateway.namespace.as_deref().unwrap_or(home));
         *of.name == *gateway.name
@@ -100,19 +100,21 @@ fn accepted(route: &OwnedChild<HttpRoute>, home: &str, gateway: &GatewayRef) -> 
             && of.section_name.as_deref() == gateway.section_name.as_deref()
     };
     let parents = route.parents.iter().filter(is_it);
-    let said: Vec<&RouteCondition> = parents.flat_map(|parent| &parent.conditions).collect();
+    let conditions: Vec<&RouteCondition> = parents.flat_map(|parent| &parent.conditions).collect();
     let generation = route.meta.generation;
-    let is_current = |said: &&&RouteCondition| said.observed_generation.is_none_or(|of| of >= generation);
-    let is = |said: &RouteCondition, type_: &str, status: &str| *said.type_ == *type_ && *said.status == *status;
-    let fails = |said: &&&RouteCondition| {
-        let refused = ["Accepted", "ResolvedRefs"].iter().any(|type_| is(said, type_, "False"));
-        refused || ["PartiallyInvalid", "Conflicted"].iter().any(|type_| is(said, type_, "True"))
+    let is_current = |condition: &&&RouteCondition| condition.observed_generation.is_none_or(|of| of >= generation);
+    let is = |condition: &RouteCondition, type_: &str, status: &str| {
+        *condition.type_ == *type_ && *condition.status == *status
+    };
+    let fails = |condition: &&&RouteCondition| {
+        let rejected = ["Accepted", "ResolvedRefs"].iter().any(|type_| is(condition, type_, "False"));
+        rejected || ["PartiallyInvalid", "Conflicted"].iter().any(|type_| is(condition, type_, "True"))
     };
     let name = format!("{}/{}", gateway.namespace.as_deref().unwrap_or(home), gateway.name);
-    if let Some(failure) = said.iter().filter(is_current).find(fails) {
+    if let Some(failure) = conditions.iter().filter(is_current).find(fails) {
         return (ConditionStatus::False, Reason::reported(&failure.reason), failure_message(failure, &name));
     }
-    if said.iter().filter(is_current).any(|said| is(said, "Accepted", "True")) {
+    if conditions.iter().filter(is_current).any(|condition| is(condition, "Accepted", "True")) {
         let message = format!("the Gateway {} has accepted the HTTPRoute", gateway.name);
         return (ConditionStatus::True, MyAppReason::Accepted.into(), message);
     }
@@ -122,7 +124,7 @@ fn accepted(route: &OwnedChild<HttpRoute>, home: &str, gateway: &GatewayRef) -> 
     (ConditionStatus::Unknown, MyAppReason::AcceptancePending.into(), message)
 }
 
-/// The message of a failed condition, which some controllers leave out.
+/// The message of a failed condition. Some controllers write none.
 fn failure_message(failure: &RouteCondition, gateway: &str) -> String {
     let RouteCondition { type_, status, reason, message, .. } = failure;
     if message.trim().is_empty() {

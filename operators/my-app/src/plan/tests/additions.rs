@@ -1,17 +1,17 @@
-//! What others add to children where all is ours.
+//! Fields that other clients add where the operator owns everything.
 
 use super::*;
 use runtime::projections::{DisruptionBudget, Service};
 
-const THEIRS: &str = "kubectl-edit";
+const OTHER_MANAGER: &str = "kubectl-edit";
 
-/// A child as `apply` makes it, after somebody's edit of which `edited` (a FieldsV1) is owned.
+/// The child that `apply` creates, after an edit by another client that owns `edited` (a FieldsV1).
 pub(super) fn edited<V: Projection>(apply: Apply, edited: &Value, edit: impl FnOnce(&mut Value)) -> V {
     let mut object = apply.body;
     object["metadata"]["uid"] = json!("c");
     edit(&mut object);
     object["metadata"]["managedFields"] = json!([
-        { "manager": THEIRS, "operation": "Update", "fieldsV1": edited },
+        { "manager": OTHER_MANAGER, "operation": "Update", "fieldsV1": edited },
     ]);
     V::decode(&object.to_string()).unwrap()
 }
@@ -20,7 +20,7 @@ pub(super) fn with_port() -> Arc<MyApp> {
     app(json!({ "image": "i:2", "replicas": 0, "port": 80, "disruptionBudget": { "minAvailable": 1 } }), json!({}))
 }
 
-/// The plan while all is as asked, but for a Service and a budget that were edited so.
+/// The plan if everything matches the spec but this edited Service and PodDisruptionBudget.
 fn planned(app: &Arc<MyApp>, service: Service, budget: DisruptionBudget) -> Plan<MyAppStatus> {
     let (service, budget) = (Arc::new(service), Arc::new(budget));
     let deployment = live(app, json!({ "observedGeneration": 2 }));
@@ -43,12 +43,12 @@ fn repaired(plan: &Plan<MyAppStatus>) -> Vec<&str> {
 }
 
 #[test]
-fn additions_to_a_service_and_a_budget_are_repaired_though_all_that_we_sent_is_there() {
+fn additions_to_a_service_and_a_budget_are_repaired() {
     let app = with_port();
     let (service, budget) = (objects::service(&app).unwrap(), objects::disruption_budget(&app).unwrap());
     let none = json!({});
     let as_made = || (edited(service.clone(), &none, |_| {}), edited(budget.clone(), &none, |_| {}));
-    // Whoever owns an empty set owns all: with the same values, that adds nothing.
+    // A manager with an empty set owns everything. With the same values, that adds nothing.
     let (of_service, of_budget) = as_made();
     assert!(planned(&app, of_service, of_budget).effects.is_empty());
 
@@ -57,7 +57,7 @@ fn additions_to_a_service_and_a_budget_are_repaired_though_all_that_we_sent_is_t
     });
     let plan = planned(&app, typed, as_made().1);
     assert_eq!(repaired(&plan), ["Service"]);
-    assert_eq!(status(&plan).phase, Some(Phase::ScaledToZero), "it is no trouble");
+    assert_eq!(status(&plan).phase, Some(MyAppPhase::ScaledToZero), "a repair is not reported");
 
     let ports = json!({ "f:spec": { "f:ports": { "k:{\"port\":81,\"protocol\":\"TCP\"}": {} } } });
     let with_ports = edited(service.clone(), &ports, |service| {
@@ -70,7 +70,7 @@ fn additions_to_a_service_and_a_budget_are_repaired_though_all_that_we_sent_is_t
 }
 
 #[test]
-fn an_addition_to_a_deployment_is_repaired_and_a_pause_with_it() {
+fn an_addition_to_a_deployment_and_a_pause_are_repaired_together() {
     let app = app(json!({ "image": "i:2", "strategy": { "type": "Recreate" } }), json!({}));
     let apply = objects::deployment(&app, &app.spec.image);
     let container = "k:{\"name\":\"app\"}";

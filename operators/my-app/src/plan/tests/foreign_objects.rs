@@ -1,15 +1,15 @@
-//! What names a Deployment or a Service goes by the name alone.
+//! Children that refer to a Deployment or a Service by its name.
 
 use api::my_app::SCALING_ACTIVE;
 use runtime::Error;
-use runtime::apply::adoption::{name_taken, with_taken};
+use runtime::apply::adoption::{name_taken, with_name_taken};
 
 use super::autoscaling::{autoscaler, kinds, scaled};
-use super::route::{aside, by_gateway, by_ingress, deleted, http_route, ingress, said, settled};
+use super::route::{by_gateway, by_ingress, deleted, http_route, independent, ingress, settled, verdict};
 use super::*;
 
-/// The same MyApp, of which the status tells since that generation that a child's name is somebody else's.
-fn told_taken(app: &MyApp, child: &str, generation: i64) -> Arc<MyApp> {
+/// The same MyApp with a status of that generation which reports that the name of a child is taken.
+fn with_name_taken_reported(app: &MyApp, child: &str, generation: i64) -> Arc<MyApp> {
     let why = name_taken(child, "a", &MyApp::KIND).to_string();
     let stalled = json!({ "type": "Stalled", "status": "True", "reason": "NameTaken", "message": why,
         "lastTransitionTime": "1970-01-01T00:00:00Z" });
@@ -17,38 +17,42 @@ fn told_taken(app: &MyApp, child: &str, generation: i64) -> Arc<MyApp> {
     super::app(spec, json!({ "observedGeneration": generation, "ready": "0/2", "conditions": [stalled] }))
 }
 
-/// As after `helm install` of a Deployment of that name while the manager was away.
+/// As after `helm install` of a Deployment of that name while the manager did not run.
 #[test]
-fn an_autoscaler_whose_deployment_is_somebody_elses_by_now_goes() {
+fn an_autoscaler_of_a_foreign_deployment_is_deleted() {
     let app = scaled(2, 5);
     let works = json!([{ "type": "ScalingActive", "status": "True", "reason": "ValidMetricFound", "message": "" }]);
-    let beside = |app: Arc<MyApp>, deployment: ChildState<Deployment>| {
+    let planned = |app: Arc<MyApp>, deployment: ChildState<Deployment>| {
         plan(&Observed { autoscaler: autoscaler(&app, works.clone()), ..observed(app.clone(), deployment) }, NOW)
     };
-    let taken = beside(told_taken(&app, "Deployment", 2), ChildState::Absent);
+    let taken = planned(with_name_taken_reported(&app, "Deployment", 2), ChildState::Absent);
     assert_eq!(kinds(&taken), ["delete HorizontalPodAutoscaler", "apply Deployment"]);
-    assert!(status(&taken).contract.condition(SCALING_ACTIVE).is_none(), "it scales none of ours");
+    assert!(status(&taken).contract.condition(SCALING_ACTIVE).is_none(), "it does not scale pods of the app");
     assert_eq!(
-        kinds(&beside(app.clone(), ChildState::Absent)),
+        kinds(&planned(app.clone(), ChildState::Absent)),
         ["apply Deployment"],
         "it was deleted, and is back in a moment"
     );
     assert_eq!(
-        kinds(&beside(told_taken(&app, "Deployment", 1), ChildState::Absent)),
+        kinds(&planned(with_name_taken_reported(&app, "Deployment", 1), ChildState::Absent)),
         ["apply Deployment"],
         "of another spec"
     );
     assert_eq!(
-        kinds(&beside(told_taken(&app, "Service", 2), ChildState::Absent)),
+        kinds(&planned(with_name_taken_reported(&app, "Service", 2), ChildState::Absent)),
         ["apply Deployment"],
         "of another child"
     );
     let back = live(&app, json!({ "observedGeneration": 2 }));
-    assert!(!kinds(&beside(told_taken(&app, "Deployment", 2), back)).iter().any(|kind| kind.starts_with("delete")));
+    assert!(
+        !kinds(&planned(with_name_taken_reported(&app, "Deployment", 2), back))
+            .iter()
+            .any(|kind| kind.starts_with("delete"))
+    );
 }
 
 #[test]
-fn a_way_in_whose_service_is_somebody_elses_by_now_goes() {
+fn a_route_to_a_foreign_service_is_deleted() {
     for (app, kind) in [(by_gateway(), "HTTPRoute"), (by_ingress(), "Ingress")] {
         let seen = |app: Arc<MyApp>| {
             let mut seen = Observed { service: ChildState::Absent, ..settled(&app) };
@@ -60,12 +64,12 @@ fn a_way_in_whose_service_is_somebody_elses_by_now_goes() {
             }
             seen
         };
-        let taken = plan(&seen(told_taken(&app, "Service", 2)), NOW);
+        let taken = plan(&seen(with_name_taken_reported(&app, "Service", 2)), NOW);
         assert_eq!(kinds(&taken), [format!("delete {kind}"), "apply Service".to_owned()]);
-        assert_eq!(said(&taken).map(|(status, _)| status), Some(ConditionStatus::Unknown));
+        assert_eq!(verdict(&taken).map(|(status, _)| status), Some(ConditionStatus::Unknown));
         assert_eq!(kinds(&plan(&seen(app.clone()), NOW)), ["apply Service"], "it was deleted, and is back in a moment");
-        // One that is not asked for any more leads to it as well.
-        let mut both = seen(told_taken(&app, "Service", 2));
+        // A route that the spec no longer requests leads to the foreign Service as well.
+        let mut both = seen(with_name_taken_reported(&app, "Service", 2));
         both.ingress = ingress(&by_ingress(), &json!({}));
         both.http_route = http_route(&by_gateway(), &json!({}));
         both.service = ChildState::Absent;
@@ -77,39 +81,39 @@ fn a_way_in_whose_service_is_somebody_elses_by_now_goes() {
     }
 }
 
-/// The Deployment is rejected as well, which is told first.
+/// The Deployment is rejected as well, which the status reports first.
 #[test]
-fn a_way_in_goes_though_something_else_has_failed_too() {
+fn a_route_to_a_foreign_service_is_deleted_despite_another_failure() {
     let app = by_ingress();
     let rejected = Error::Invalid { reason: ReconcileReason::Rejected.into(), message: "no such resource".into() };
-    let both = with_taken(&rejected, &name_taken("Service", "a", &MyApp::KIND)).unwrap();
+    let both = with_name_taken(&rejected, &name_taken("Service", "a", &MyApp::KIND)).unwrap();
     let stalled = json!({ "type": "Stalled", "status": "True", "reason": both.reason(), "message": both.to_string(),
         "lastTransitionTime": "1970-01-01T00:00:00Z" });
     let spec = serde_json::to_value(&app.spec).unwrap();
-    let told = super::app(spec, json!({ "observedGeneration": 2, "ready": "0/2", "conditions": [stalled] }));
-    let seen = Observed { service: ChildState::Absent, ingress: ingress(&app, &json!({})), ..settled(&told) };
+    let reported = super::app(spec, json!({ "observedGeneration": 2, "ready": "0/2", "conditions": [stalled] }));
+    let seen = Observed { service: ChildState::Absent, ingress: ingress(&app, &json!({})), ..settled(&reported) };
     assert_eq!(kinds(&plan(&seen, NOW)), ["delete Ingress", "apply Service"]);
 }
 
-/// It goes by the name of the Deployment, which may be somebody else's until ours is there.
+/// It refers to the Deployment by name, and a foreign one may have the name until the operator has created its own.
 #[test]
-fn nothing_is_scaled_before_the_deployment_is_ours() {
+fn the_autoscaler_waits_for_an_owned_deployment() {
     let app = scaled(2, 5);
-    let made = plan(&observed(app.clone(), ChildState::Absent), NOW);
-    assert_eq!(kinds(&made), ["apply Deployment"]);
-    assert_eq!(made.next, Requeue::After(std::time::Duration::from_secs(1)), "then it is looked at again");
+    let created = plan(&observed(app.clone(), ChildState::Absent), NOW);
+    assert_eq!(kinds(&created), ["apply Deployment"]);
+    assert_eq!(created.next, Requeue::After(std::time::Duration::from_secs(1)), "a requeue follows");
 }
 
-/// It leads to the Service of the name, which may be somebody else's until ours is there.
+/// It refers to the Service by name, and a foreign one may have the name until the operator has created its own.
 #[test]
-fn no_route_leads_to_a_service_that_is_not_ours() {
+fn a_route_waits_for_an_owned_service() {
     for app in [by_gateway(), by_ingress()] {
-        let made = plan(&Observed { service: ChildState::Absent, ..settled(&app) }, NOW);
-        assert_eq!(aside(&made), [""; 0]);
+        let created = plan(&Observed { service: ChildState::Absent, ..settled(&app) }, NOW);
+        assert_eq!(independent(&created), [""; 0]);
         assert!(
-            matches!(made.next, Requeue::After(next) if next <= super::status::REQUEUE_AFTER_OWN_WRITE),
+            matches!(created.next, Requeue::After(next) if next <= super::status::REQUEUE_AFTER_OWN_WRITE),
             "{:?}",
-            made.next
+            created.next
         );
     }
 }

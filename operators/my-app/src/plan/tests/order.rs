@@ -1,27 +1,27 @@
-//! What waits for a change of the Deployment, which a policy may refuse for as long as it stands.
+//! What waits for a change of the Deployment, which a policy may reject for a long time.
 
 use runtime::projections::{DisruptionBudget, Service};
 
 use super::additions::{edited, with_port};
 use super::autoscaling::kinds;
-use super::route::{by_ingress, ingress, made, said, settled};
+use super::route::{by_ingress, created, ingress, settled, verdict};
 use super::*;
 
-/// The Deployment of `app`, which is to be changed.
+/// The Deployment of `app`, which differs from the spec.
 fn to_change(app: &MyApp) -> ChildState<Deployment> {
     let ChildState::Owned(mut changed) = live(app, json!({ "observedGeneration": 2 })) else { unreachable!() };
     changed.fingerprint = Fingerprint::of_nothing();
     ChildState::Owned(changed)
 }
 
-/// The same app with overrides that are refused, so that its Deployment is left as it is.
-fn refused(app: &MyApp) -> Arc<MyApp> {
+/// The same app with overrides that are rejected, so that its Deployment is not changed.
+fn rejected(app: &MyApp) -> Arc<MyApp> {
     let mut spec = serde_json::to_value(&app.spec).unwrap();
     spec["podOverrides"] = json!({ "spec": { "containers": [{ "name": "app", "imagge": "x" }] } });
     super::app(spec, json!({ "observedGeneration": 2 }))
 }
 
-/// The Service of `app`, of a type that somebody has set.
+/// The Service of `app` with a type that another client has set.
 fn by_hand(app: &MyApp) -> ChildState<Service> {
     let service = objects::service(app).unwrap();
     let fingerprint = service.fingerprint();
@@ -33,33 +33,37 @@ fn by_hand(app: &MyApp) -> ChildState<Service> {
 #[test]
 fn a_deleted_or_edited_service_does_not_wait_for_the_deployment() {
     let app = with_port();
-    let beside = ["apply Deployment", "aside Service", "aside PodDisruptionBudget"];
+    let planned = ["apply Deployment", "independent Service", "independent PodDisruptionBudget"];
     let deployment = || to_change(&app);
-    assert_eq!(kinds(&plan(&observed(app.clone(), deployment()), NOW)), beside);
+    assert_eq!(kinds(&plan(&observed(app.clone(), deployment()), NOW)), planned);
     let edited = Observed { service: by_hand(&app), ..observed(app.clone(), deployment()) };
-    assert_eq!(kinds(&plan(&edited, NOW)), beside);
+    assert_eq!(kinds(&plan(&edited, NOW)), planned);
     let mut selected = objects::service(&app).unwrap();
     selected.body["spec"]["selector"] = json!({ "app": "x" });
-    let service = || made::<Service>(selected.clone(), &json!({}));
+    let service = || created::<Service>(selected.clone(), &json!({}));
     let applied = Observed { service: service(), ..observed(app.clone(), deployment()) };
-    assert_eq!(kinds(&plan(&applied, NOW)), beside);
-    let left = Observed { service: service(), app: refused(&app), ..observed(app.clone(), deployment()) };
+    assert_eq!(kinds(&plan(&applied, NOW)), planned);
+    let left = Observed { service: service(), app: rejected(&app), ..observed(app.clone(), deployment()) };
     assert_eq!(kinds(&plan(&left, NOW)), ["apply Service", "apply PodDisruptionBudget"]);
     let new = plan(&observed(app, ChildState::Absent), NOW);
     assert_eq!(kinds(&new), ["apply Deployment", "apply Service", "apply PodDisruptionBudget"]);
 }
 
-/// It goes by the number of pods.
+/// The budget may be about the new number of pods.
 #[test]
 fn a_changed_budget_waits_for_the_deployment() {
     let app = with_port();
     let mut before = objects::disruption_budget(&app).unwrap();
     before.body["spec"]["minAvailable"] = json!(3);
-    let budget = || made::<DisruptionBudget>(before.clone(), &json!({}));
+    let budget = || created::<DisruptionBudget>(before.clone(), &json!({}));
     let changed = Observed { budget: budget(), ..observed(app.clone(), to_change(&app)) };
-    assert_eq!(kinds(&plan(&changed, NOW)), ["apply Deployment", "apply PodDisruptionBudget", "aside Service"]);
-    let left = Observed { budget: budget(), app: refused(&app), ..observed(app.clone(), to_change(&app)) };
-    assert_eq!(kinds(&plan(&left, NOW)), ["apply Service", "apply PodDisruptionBudget"], "no change is waited for");
+    assert_eq!(kinds(&plan(&changed, NOW)), ["apply Deployment", "apply PodDisruptionBudget", "independent Service"]);
+    let left = Observed { budget: budget(), app: rejected(&app), ..observed(app.clone(), to_change(&app)) };
+    assert_eq!(
+        kinds(&plan(&left, NOW)),
+        ["apply Service", "apply PodDisruptionBudget"],
+        "no change of the Deployment is pending"
+    );
 }
 
 /// Pods have the ports of the earlier spec until they are replaced.
@@ -67,7 +71,7 @@ fn a_changed_budget_waits_for_the_deployment() {
 fn a_service_with_other_targets_waits_for_the_deployment_and_a_route_for_the_service() {
     let app = by_ingress();
     let before = super::app(json!({ "image": "i:2", "replicas": 0, "port": 8080 }), json!({}));
-    let of_before = || made::<Service>(objects::service(&before).unwrap(), &json!({}));
+    let of_before = || created::<Service>(objects::service(&before).unwrap(), &json!({}));
     let changed = |service: ChildState<Service>| Observed { service, deployment: to_change(&before), ..settled(&app) };
     let in_turn = ["apply Deployment", "apply Service", "apply Ingress"];
     assert_eq!(kinds(&plan(&changed(of_before()), NOW)), in_turn);
@@ -75,9 +79,9 @@ fn a_service_with_other_targets_waits_for_the_deployment_and_a_route_for_the_ser
     let owned = json!({ "f:spec": { "f:type": {} } });
     let typed = || edited(typed.clone(), &owned, |service| service["spec"]["type"] = json!("NodePort"));
     let typed = || ChildState::Owned(OwnedChild { view: Arc::new(typed()), fingerprint: Fingerprint::of_nothing() });
-    assert_eq!(kinds(&plan(&changed(typed()), NOW)), in_turn, "whatever somebody has added to it");
+    assert_eq!(kinds(&plan(&changed(typed()), NOW)), in_turn, "despite additions by other clients");
     for service in [of_before(), typed()] {
-        let left = plan(&Observed { app: refused(&app), ..changed(service) }, NOW);
+        let left = plan(&Observed { app: rejected(&app), ..changed(service) }, NOW);
         assert_eq!(kinds(&left), [""; 0], "the Deployment is not changed");
     }
     let known = ingress(&app, &json!({}));
@@ -85,8 +89,8 @@ fn a_service_with_other_targets_waits_for_the_deployment_and_a_route_for_the_ser
     assert_eq!(kinds(&plan(&there, NOW)), ["apply Service"], "the pods have its port");
 }
 
-/// An app whose pods are being replaced by such with another port, if so many pods exist, are of the present template, and are ready,
-/// and its Service as it was applied before.
+/// An app whose pods are being replaced by pods with another port, if that many pods exist, are of the current template, and are ready,
+/// and its previous Service.
 fn moving(more: &Value, [replicas, updated, ready]: [i32; 3]) -> Observed {
     let before = super::app(
         json!({ "image": "i:1", "replicas": 3, "ports": [{ "name": "http", "port": 80, "targetPort": 8080 }] }),
@@ -102,7 +106,7 @@ fn moving(more: &Value, [replicas, updated, ready]: [i32; 3]) -> Observed {
     Observed { service: applied(&before, |_| {}), ..observed(app, deployment) }
 }
 
-/// The Service of `app` as the API server has it after our apply and that edit of somebody's, who owns the target.
+/// The Service of `app` after the operator's apply and this edit by another client, which owns the target port.
 fn applied(app: &MyApp, edit: impl FnOnce(&mut Value)) -> ChildState<Service> {
     let service = objects::service(app).unwrap();
     let mut object = service.body;
@@ -122,7 +126,7 @@ fn applied(app: &MyApp, edit: impl FnOnce(&mut Value)) -> ChildState<Service> {
     ChildState::Owned(OwnedChild { fingerprint: view.fingerprint, view })
 }
 
-/// The target port that the plan gives the Service, if it applies it.
+/// The target port in the Service that the plan applies, if it applies one.
 fn target(observed: &Observed) -> Option<Value> {
     let plan = plan(observed, NOW);
     let effects =
@@ -131,9 +135,9 @@ fn target(observed: &Observed) -> Option<Value> {
     Some(service.body["spec"]["ports"][0]["targetPort"].clone())
 }
 
-/// A Service that leads to a port which no pod that serves has takes all requests from healthy pods.
+/// With a Service that leads to a port that no serving pod has, no request reaches the healthy pods.
 #[test]
-fn a_service_leads_to_the_earlier_port_until_the_new_pods_have_taken_over() {
+fn a_service_keeps_its_port_until_the_new_pods_serve() {
     let none = json!({});
     let mut edited = moving(&none, [3, 3, 3]);
     let before = super::app(json!({ "image": "i:1", "replicas": 3, "port": 8080 }), json!({}));
@@ -154,15 +158,19 @@ fn a_service_leads_to_the_earlier_port_until_the_new_pods_have_taken_over() {
     let same = json!({ "ports": [{ "name": "http", "port": 81, "targetPort": 8080 }] });
     assert_eq!(target(&moving(&same, [4, 1, 3])), Some(json!(8080)), "the earlier pods have that port as well");
     let routed = json!({ "route": { "host": "a.example" } });
-    assert_eq!(kinds(&plan(&moving(&routed, [4, 1, 3]), NOW)), ["aside Ingress"], "the Service has its port");
+    assert_eq!(kinds(&plan(&moving(&routed, [4, 1, 3]), NOW)), ["independent Ingress"], "the Service has its port");
     let mut other = routed;
     other["ports"] = json!([{ "name": "http", "port": 90, "targetPort": 9090 }]);
     assert_eq!(route_port(&moving(&other, [4, 1, 3])), Some(json!(80)), "the Service does not");
     other["ports"] = json!([{ "name": "http", "port": 80, "targetPort": 9090 }, { "name": "more", "port": 91 }]);
-    assert_eq!(kinds(&plan(&moving(&other, [4, 1, 3]), NOW)), ["aside Ingress"], "the route leads to another port");
+    assert_eq!(
+        kinds(&plan(&moving(&other, [4, 1, 3]), NOW)),
+        ["independent Ingress"],
+        "the route leads to another port"
+    );
 }
 
-/// The port that the plan gives the way in, if it applies one.
+/// The port in the route that the plan applies, if it applies one.
 fn route_port(observed: &Observed) -> Option<Value> {
     let plan = plan(observed, NOW);
     let spec =
@@ -172,26 +180,26 @@ fn route_port(observed: &Observed) -> Option<Value> {
     ingress.or_else(|| spec("HTTPRoute").map(|spec| &spec["rules"][0]["backendRefs"][0]["port"])).cloned()
 }
 
-/// Where another edit of the route takes the way in that was there away, nobody would be let in until the new pods have taken over.
+/// If an edit of the route deletes the previous one, no client could connect until the new pods serve.
 #[test]
-fn a_way_in_leads_to_the_port_that_the_service_has_until_then() {
+fn a_route_leads_to_the_current_port_of_the_service_until_then() {
     let ports = json!([{ "name": "http", "port": 90, "targetPort": 9090 }]);
     for route in [json!({ "host": "a.example" }), json!({ "host": "a.example", "gateway": { "name": "public" } })] {
         let edited = json!({ "ports": ports, "route": route });
         let mut seen = moving(&edited, [4, 1, 3]);
         assert_eq!(route_port(&seen), Some(json!(80)));
-        // As it is made of that.
+        // The route that results from that spec.
         let there = |apply: Option<Apply>| objects::to_port(apply.unwrap(), 80);
         match route["gateway"].is_null() {
-            true => seen.ingress = made(there(objects::ingress(&seen.app)), &json!({})),
-            false => seen.http_route = Served::Child(made(there(objects::http_route(&seen.app)), &json!({}))),
+            true => seen.ingress = created(there(objects::ingress(&seen.app)), &json!({})),
+            false => seen.http_route = Served::Child(created(there(objects::http_route(&seen.app)), &json!({}))),
         }
-        assert_eq!((route_port(&seen), said(&plan(&seen, NOW)).unwrap().0), (None, ConditionStatus::Unknown));
+        assert_eq!((route_port(&seen), verdict(&plan(&seen, NOW)).unwrap().0), (None, ConditionStatus::Unknown));
         let rollout = [4, 3, 4];
         let then = Observed { deployment: moving(&edited, rollout).deployment, ..seen };
         assert_eq!(route_port(&then), Some(json!(90)), "the new pods have taken over");
     }
-    // Of the number that is asked for, the Service has one that nobody was to reach from outside.
+    // The Service has a port of the specified number that must not be reachable from outside.
     let swapped =
         json!({ "ports": [{ "name": "admin", "port": 91, "targetPort": 9091 }], "route": { "host": "a.example" } });
     let mut seen = moving(&swapped, [4, 1, 3]);
@@ -202,17 +210,20 @@ fn a_way_in_leads_to_the_port_that_the_service_has_until_then() {
     ]);
     Arc::get_mut(&mut service.view).unwrap().ports = Some(two.to_string().into());
     assert_eq!(route_port(&seen), Some(json!(80)));
-    // Nor while the Deployment is left as it is.
+    // The same while the Deployment is not changed.
     let mut held = moving(&json!({ "ports": ports, "route": { "host": "a.example" } }), [3, 3, 3]);
     let before =
         json!({ "image": "i:1", "replicas": 3, "ports": [{ "name": "http", "port": 80, "targetPort": 8080 }] });
     held.deployment = to_change(&super::app(before, json!({})));
-    held.app = refused(&held.app);
-    assert_eq!((kinds(&plan(&held, NOW)), route_port(&held)), (vec!["aside Ingress".to_owned()], Some(json!(80))));
+    held.app = rejected(&held.app);
+    assert_eq!(
+        (kinds(&plan(&held, NOW)), route_port(&held)),
+        (vec!["independent Ingress".to_owned()], Some(json!(80)))
+    );
 }
 
 #[test]
-fn all_else_of_such_a_service_is_put_right_meanwhile_and_so_is_an_edited_port() {
+fn other_fields_and_edited_ports_of_the_service_are_repaired_meanwhile() {
     let options = json!({ "service": { "annotations": { "a": "b" } } });
     assert_eq!(target(&moving(&options, [4, 1, 3])), Some(json!(8080)));
     let before =
@@ -227,9 +238,9 @@ fn all_else_of_such_a_service_is_put_right_meanwhile_and_so_is_an_edited_port() 
     assert_eq!(target(&ready), Some(json!(9090)), "pods have served by this spec");
 }
 
-/// Somebody has edited the port of the Deployment and of the Service, and the API server refuses pods with the overrides by now.
+/// Another client has edited the port of the Deployment and of the Service, and the API server now rejects pods with the overrides.
 #[test]
-fn a_refusal_is_told_though_nothing_but_a_service_that_waits_is_to_be_put_right() {
+fn a_rejection_is_reported_while_a_service_waits_for_its_repair() {
     let spec = json!({ "image": "i:2", "replicas": 3, "port": 80, "podOverrides": { "spec": { "nodeSelector": { "a": "b" } } } });
     let ready = json!({ "type": "Ready", "status": "True", "reason": "Running", "message": "", "lastTransitionTime": NOW.to_string() });
     let app = super::app(spec, json!({ "observedGeneration": 2, "conditions": [ready] }));

@@ -1,4 +1,4 @@
-//! Overrides that are refused leave the Deployment as it is, and the condition says why.
+//! With rejected overrides, the Deployment is not changed, and the condition reports why.
 
 use std::time::Duration;
 
@@ -8,8 +8,8 @@ fn spec(overrides: &Value) -> Value {
     json!({ "image": "i:2", "replicas": 3, "port": 80, "podOverrides": overrides })
 }
 
-/// Three ready pods of a Deployment without overrides, and a MyApp that has these now.
-fn beside_pods(overrides: &Value) -> Observed {
+/// Three ready pods of a Deployment without overrides, and a MyApp that now has these overrides.
+fn with_pods(overrides: &Value) -> Observed {
     let before = app(json!({ "image": "i:2", "replicas": 3 }), json!({}));
     let running =
         live(&before, json!({ "observedGeneration": 2, "replicas": 3, "updatedReplicas": 3, "readyReplicas": 3 }));
@@ -21,10 +21,10 @@ fn kinds(plan: &Plan<MyAppStatus>) -> Vec<&str> {
 }
 
 #[test]
-fn overrides_that_are_no_pod_stall_the_app_while_its_pods_serve() {
-    let plan = plan(&beside_pods(&json!({ "spec": { "containers": [{ "name": "app", "imagge": "x" }] } })), NOW);
-    assert_eq!(kinds(&plan), ["Service"], "what has no part in it goes on");
-    assert_eq!(status(&plan).phase, Some(Phase::Degraded));
+fn invalid_overrides_stall_the_app_while_its_pods_serve() {
+    let plan = plan(&with_pods(&json!({ "spec": { "containers": [{ "name": "app", "imagge": "x" }] } })), NOW);
+    assert_eq!(kinds(&plan), ["Service"], "other children are applied");
+    assert_eq!(status(&plan).phase, Some(MyAppPhase::Degraded));
     let (reason, message) = ready(&plan);
     assert_eq!(reason, "PodOverridesInvalid");
     assert!(
@@ -37,18 +37,18 @@ fn overrides_that_are_no_pod_stall_the_app_while_its_pods_serve() {
 }
 
 #[test]
-fn overrides_beyond_the_limit_make_no_pod() {
+fn overrides_beyond_the_limit_create_no_pod() {
     let app = app(spec(&json!({ "spec": { "hostPID": true } })), json!({}));
-    let plan = plan(&Observed { limit: Limit::Placement, ..observed(app, ChildState::Absent) }, NOW);
-    assert_eq!((kinds(&plan), status(&plan).phase), (vec!["Service"], Some(Phase::Pending)));
+    let plan = plan(&Observed { limit: OverrideLimit::Placement, ..observed(app, ChildState::Absent) }, NOW);
+    assert_eq!((kinds(&plan), status(&plan).phase), (vec!["Service"], Some(MyAppPhase::Pending)));
     assert_eq!(ready(&plan).0, "PodOverridesNotAllowed");
 }
 
 #[test]
-fn a_pod_that_the_api_server_refuses_is_told_in_its_words_and_asked_about_again() {
+fn a_rejected_pod_is_reported_with_the_message_and_retried() {
     let overrides = json!({ "spec": { "priorityClassName": "none" } });
-    let refused = refused("no PriorityClass with name none was found", false);
-    let seen = Observed { dry_run_failure: Some(refused), ..beside_pods(&overrides) };
+    let rejected = rejected("no PriorityClass with name none was found", false);
+    let seen = Observed { dry_run_failure: Some(rejected), ..with_pods(&overrides) };
     let plan = plan(&seen, NOW);
     assert_eq!((kinds(&plan), plan.next), (vec!["Service"], Requeue::After(Duration::from_secs(15))));
     let (reason, message) = ready(&plan);
@@ -56,36 +56,36 @@ fn a_pod_that_the_api_server_refuses_is_told_in_its_words_and_asked_about_again(
     assert!(message.contains("no PriorityClass with name none was found"), "{message}");
 }
 
-/// As with a webhook for pods that is down.
+/// For example, while a webhook for pods is unavailable.
 #[test]
-fn a_pod_that_the_api_server_says_nothing_of_is_waited_for_and_nothing_else_is() {
+fn a_dry_run_without_an_answer_delays_only_the_deployment() {
     let overrides = json!({ "metadata": { "labels": { "team": "a" } } });
-    let unanswered = || Some(refused("failed calling webhook \"w\"", true));
-    let seen = Observed { dry_run_failure: unanswered(), ..beside_pods(&overrides) };
+    let unanswered = || Some(rejected("failed calling webhook \"w\"", true));
+    let seen = Observed { dry_run_failure: unanswered(), ..with_pods(&overrides) };
     let waits = plan(&seen, NOW);
     assert_eq!((kinds(&waits), waits.next), (vec!["Service"], Requeue::After(Duration::from_secs(15))));
-    assert_eq!((status(&waits).phase, status(&waits).ready.as_deref()), (Some(Phase::Progressing), Some("3/3")));
+    assert_eq!((status(&waits).phase, status(&waits).ready.as_deref()), (Some(MyAppPhase::Progressing), Some("3/3")));
     let message = "3 of 3 pods are ready; cannot check pods with spec.podOverrides: failed calling webhook \"w\"; \
                    the Deployment is not changed";
     assert_eq!(ready(&waits), ("APIServerError", message));
     let contract = &status(&waits).contract;
     assert!(contract.is_true(condition_type::RECONCILING) && !contract.is_true(condition_type::STALLED));
 
-    let made = plan(
+    let created = plan(
         &Observed { dry_run_failure: unanswered(), ..observed(app(spec(&overrides), json!({})), ChildState::Absent) },
         NOW,
     );
-    assert_eq!((kinds(&made), status(&made).phase), (vec!["Service"], Some(Phase::Progressing)));
+    assert_eq!((kinds(&created), status(&created).phase), (vec!["Service"], Some(MyAppPhase::Progressing)));
 }
 
-fn refused(message: &str, is_transient: bool) -> DryRunFailure {
+fn rejected(message: &str, is_transient: bool) -> DryRunFailure {
     DryRunFailure { is_transient, message: message.to_owned(), due: Duration::from_secs(15) }
 }
 
 #[test]
-fn it_is_asked_about_pods_whose_template_is_not_in_force() {
+fn a_new_template_has_a_dry_run() {
     let overrides = json!({ "metadata": { "labels": { "team": "a" } }, "spec": { "initContainers": [{ "name": "init", "image": "i" }] } });
-    let seen = beside_pods(&overrides);
+    let seen = with_pods(&overrides);
     let pod = dry_run_pod(&seen, NOW).expect("a pod");
     assert_eq!((pod.kind.kind, &*pod.key.name), ("Pod", "a-podoverrides"));
     assert_eq!(
@@ -97,19 +97,19 @@ fn it_is_asked_about_pods_whose_template_is_not_in_force() {
     let Effect::Apply(apply) = &plan(&seen, NOW).effects[0] else { panic!("an apply comes first") };
     let ChildState::Owned(mut live) = seen.deployment else { unreachable!() };
     let view = Arc::get_mut(&mut live.view).unwrap();
-    view.template.made = Template::rendered(&apply.body);
+    view.template.created = Template::rendered(&apply.body);
     let in_force = observed(seen.app, ChildState::Owned(live));
     assert!(!plan(&in_force, NOW).effects.is_empty());
-    assert_eq!(super::dry_run_pod(&in_force, NOW), None, "another number of pods is no other pod");
-    assert_eq!(super::dry_run_pod(&three(3, 3, 2).0, NOW), None, "without overrides, nothing is asked");
+    assert_eq!(super::dry_run_pod(&in_force, NOW), None, "the number of pods does not change the pod");
+    assert_eq!(super::dry_run_pod(&three(3, 3, 2).0, NOW), None, "without overrides, there is no dry run");
 }
 
-/// As after a restart of the manager, which has learned nothing of what the API server made of its writes.
+/// After a restart, the manager does not know how the API server has changed its writes.
 #[test]
-fn it_is_not_asked_about_pods_of_a_deployment_that_a_creation_made() {
+fn the_template_of_a_created_deployment_has_no_dry_run() {
     let overrides = json!({ "metadata": { "labels": { "team": "a" } } });
-    let made = plan(&observed(app(spec(&overrides), json!({})), ChildState::Absent), NOW);
-    let Effect::Apply(apply) = &made.effects[0] else { panic!("an apply comes first") };
+    let created = plan(&observed(app(spec(&overrides), json!({})), ChildState::Absent), NOW);
+    let Effect::Apply(apply) = &created.effects[0] else { panic!("an apply comes first") };
     let mut object = apply.body.clone();
     object["metadata"]["uid"] = json!("d");
     object["spec"]["template"]["spec"]["restartPolicy"] = json!("Always");
@@ -126,11 +126,11 @@ fn it_is_not_asked_about_pods_of_a_deployment_that_a_creation_made() {
     };
     let same = scaled(&overrides);
     assert!(!plan(&same, NOW).effects.is_empty());
-    assert_eq!(dry_run_pod(&same, NOW), None, "another number of pods is no other pod");
+    assert_eq!(dry_run_pod(&same, NOW), None, "the number of pods does not change the pod");
     assert!(dry_run_pod(&scaled(&json!({ "metadata": { "labels": { "team": "b" } } })), NOW).is_some());
 }
 
-/// A FieldsV1 of all that there is; of a list of objects, by their names, or else as a whole.
+/// A FieldsV1 of all fields. The items of a list are keyed by name if they have names; other lists are atomic.
 fn fields(value: &Value) -> Value {
     let map = value.as_object().into_iter().flatten().map(|(name, below)| (format!("f:{name}"), fields(below)));
     let items = value.as_array().into_iter().flatten().filter_map(|item| {
@@ -141,7 +141,7 @@ fn fields(value: &Value) -> Value {
 }
 
 #[test]
-fn a_paused_app_asks_for_nothing() {
+fn a_paused_app_has_no_dry_run() {
     let mut spec = spec(&json!({ "spec": { "hostPID": true } }));
     spec["paused"] = json!(true);
     assert_eq!(dry_run_pod(&observed(app(spec, json!({})), ChildState::Absent), NOW), None);

@@ -5,11 +5,11 @@ use super::*;
 #[tokio::test]
 async fn the_order_of_names_and_repeated_names_do_not_change_the_digest() {
     let digest = async |on: Value| {
-        let answers = Answers::new(|asked| match asked.ends_with("settings") {
+        let answers = FakeApiServer::new(|requested| match requested.ends_with("settings") {
             true => (200, map(1, &json!({ "a": "1" }))),
             false => (200, secret("s", "YQ==")),
         });
-        let digest = Sources::new(answers.client()).query(&app("web", &on)).await.digest.expect("a digest");
+        let digest = SourceReader::new(answers.client()).query(&app("web", &on)).await.digest.expect("a digest");
         (digest, answers.requests().len())
     };
     let settings = json!({ "configMapRef": { "name": "settings" } });
@@ -33,23 +33,25 @@ fn an_object_given_twice_is_optional_only_if_it_is_so_both_times() {
 #[test]
 fn an_object_without_an_answer_is_read_again_soon_and_then_at_the_usual_interval() {
     let seconds = Duration::from_secs;
-    for (since, judged_now) in [(0, Found::Awaited), (7, Found::Awaited), (8, Found::Unknown), (600, Found::Unknown)] {
-        let (found, pause) = judged(Found::Awaited, seconds(since), 1);
+    for (since, judged_now) in
+        [(0, SourceState::Awaited), (7, SourceState::Awaited), (8, SourceState::Unknown), (600, SourceState::Unknown)]
+    {
+        let (found, pause) = rated(SourceState::Awaited, seconds(since), 1);
         assert_eq!(
             (&found, pause),
-            (&judged_now, if judged_now == Found::Awaited { RETRY_INTERVAL } else { READ_INTERVAL })
+            (&judged_now, if judged_now == SourceState::Awaited { RETRY_INTERVAL } else { READ_INTERVAL })
         );
     }
-    assert_eq!(judged(Found::Missing, seconds(1), 1), (Found::Missing, READ_INTERVAL));
-    assert_eq!(judged(Found::Content([0; 32]), seconds(1), 2).1, READ_INTERVAL * 2);
+    assert_eq!(rated(SourceState::Missing, seconds(1), 1), (SourceState::Missing, READ_INTERVAL));
+    assert_eq!(rated(SourceState::Content([0; 32]), seconds(1), 2).1, READ_INTERVAL * 2);
 }
 
 #[tokio::test]
 async fn digests_of_equal_secrets_differ() {
     let digest = async |uid: &'static str, text: &'static str| {
-        let answers = Answers::new(move |_| (200, secret(uid, text)));
+        let answers = FakeApiServer::new(move |_| (200, secret(uid, text)));
         let on = json!([{ "secretRef": { "name": "keys" } }]);
-        Sources::new(answers.client()).query(&app("web", &on)).await.digest.expect("a digest")
+        SourceReader::new(answers.client()).query(&app("web", &on)).await.digest.expect("a digest")
     };
     assert_eq!(digest("s", "YQ==").await, digest("s", "YQ==").await);
     assert_ne!(digest("s", "YQ==").await, digest("s", "Yg==").await);
@@ -58,8 +60,8 @@ async fn digests_of_equal_secrets_differ() {
 
 #[tokio::test]
 async fn an_app_that_names_nothing_sends_no_requests() {
-    let answers = Answers::new(|_| (500, status(500, "no")));
-    let contents = Sources::new(answers.client()).query(&app("web", &json!([]))).await;
+    let answers = FakeApiServer::new(|_| (500, status(500, "no")));
+    let contents = SourceReader::new(answers.client()).query(&app("web", &json!([]))).await;
     assert!(contents.digest.is_none() && contents.due.is_none() && answers.requests().is_empty());
 }
 
@@ -73,16 +75,16 @@ fn entries_and_their_values_are_distinguished() {
     assert_ne!(of(&[]), of(&[("", "")]));
 }
 
-/// As in a MyApp that is older than the pattern of its definition.
+/// As in a MyApp that is older than the pattern in its CRD.
 #[tokio::test]
 async fn an_invalid_name_is_part_of_no_request() {
     for name in ["my settings", "settings#x", "settings?x", "?x", "../../../other/configmaps/x", ".."] {
         for reference in ["configMapRef", "secretRef"] {
-            let answers = Answers::new(|_| (200, map(1, &json!({ "a": "1" }))));
-            let sources = Sources::new(answers.client());
+            let answers = FakeApiServer::new(|_| (200, map(1, &json!({ "a": "1" }))));
+            let sources = SourceReader::new(answers.client());
             let contents = sources.query(&app("web", &json!([{ reference: { "name": name } }]))).await;
-            let (told, why) = contents.failure.expect("a failure");
-            assert_eq!((contents.digest, told, contents.unread), (None, missing(), None), "{name}");
+            let (reported, why) = contents.failure.expect("a failure");
+            assert_eq!((contents.digest, reported, contents.unread), (None, missing(), None), "{name}");
             assert!(why.contains(&format!("{name}: invalid name; use a DNS subdomain")), "{why}");
             let optional = json!([{ reference: { "name": name, "optional": true } }]);
             assert!(sources.query(&app("web", &optional)).await.digest.is_some(), "{name} may be missing");

@@ -5,23 +5,23 @@ use serde_json::Value;
 use super::ensure;
 use super::sample::{Sample, condition};
 
-fn asked(sample: &Sample) -> &Value {
+fn requested(sample: &Sample) -> &Value {
     &sample.app["spec"]["autoscaling"]
 }
 
 fn has(sample: &Sample, live: &Value) -> bool {
-    let (asked, spec) = (asked(sample), &live["spec"]);
-    let cpu = if asked["cpu"].is_null() { 80 } else { 50 };
-    asked["min"] == spec["minReplicas"]
-        && asked["max"] == spec["maxReplicas"]
+    let (requested, spec) = (requested(sample), &live["spec"]);
+    let cpu = if requested["cpu"].is_null() { 80 } else { 50 };
+    requested["min"] == spec["minReplicas"]
+        && requested["max"] == spec["maxReplicas"]
         && spec["metrics"][0]["resource"]["target"]["averageUtilization"] == cpu
 }
 
 /// Whether it matches the spec.
-pub(super) fn is_as_asked(sample: &Sample) -> bool {
+pub(super) fn matches_spec(sample: &Sample) -> bool {
     match sample.children.autoscaler.stays() {
-        Some(live) => !asked(sample).is_null() && has(sample, live),
-        None => asked(sample).is_null(),
+        Some(live) => !requested(sample).is_null() && has(sample, live),
+        None => requested(sample).is_null(),
     }
 }
 
@@ -32,39 +32,40 @@ fn is_current(live: &Value) -> bool {
 }
 
 /// What its controller reports: status and reason.
-fn word(live: &Value) -> Option<[&Value; 2]> {
-    let unable = condition(&live["status"], "AbleToScale").filter(|said| said["status"] == "False");
-    let said = unable.or_else(|| condition(&live["status"], "ScalingActive"))?;
-    Some([&said["status"], &said["reason"]])
+fn report(live: &Value) -> Option<[&Value; 2]> {
+    let unable = condition(&live["status"], "AbleToScale").filter(|judged| judged["status"] == "False");
+    let judged = unable.or_else(|| condition(&live["status"], "ScalingActive"))?;
+    Some([&judged["status"], &judged["reason"]])
 }
 
-pub(super) fn scaling(sample: &Sample, said: &Value) -> Result<(), String> {
-    ensure(!asked(sample).is_null(), "no autoscaler is asked for")?;
-    if sample.asking.is_blind {
-        return ensure(condition(&sample.app["status"], "ScalingActive") == Some(said), "nobody has looked");
+pub(super) fn scaling(sample: &Sample, judged: &Value) -> Result<(), String> {
+    ensure(!requested(sample).is_null(), "the spec has no autoscaling")?;
+    if sample.queried.is_blind {
+        return ensure(condition(&sample.app["status"], "ScalingActive") == Some(judged), "nothing was observed");
     }
     let child = &sample.children.autoscaler;
-    if said["reason"] == "WaitingForDeletion" {
-        return ensure(said["status"] == "False" && child.is_seen_leaving(), "nothing is being deleted");
+    if judged["reason"] == "WaitingForDeletion" {
+        return ensure(judged["status"] == "False" && child.was_terminating(), "nothing is being deleted");
     }
     // An edit is reverted, and the status stays about this very spec.
-    let told = condition(&sample.app["status"], "ScalingActive");
-    let told = told.is_some_and(|told| told["observedGeneration"] == sample.app["metadata"]["generation"]);
+    let reported = condition(&sample.app["status"], "ScalingActive");
+    let reported =
+        reported.is_some_and(|reported| reported["observedGeneration"] == sample.app["metadata"]["generation"]);
     let live = child.shown.as_ref().ok_or("there is no autoscaler")?;
-    if !told || sample.is_paused() {
-        ensure(has(sample, live), "the autoscaler is another")?;
-        ensure(is_current(live), "it has not looked at what it is asked for")?;
+    if !reported || sample.is_paused() {
+        ensure(has(sample, live), "the autoscaler differs from the spec")?;
+        ensure(is_current(live), "its controller has not observed the current spec")?;
     }
-    let word = word(live).ok_or("it has said nothing")?;
-    ensure(word == [&said["status"], &said["reason"]], "its word is another")
+    let report = report(live).ok_or("its controller has reported nothing")?;
+    ensure(report == [&judged["status"], &judged["reason"]], "its report is another")
 }
 
 /// What it has reported for the current spec is in the status.
 pub(super) fn silent(sample: &Sample) -> Result<(), String> {
-    let told = condition(&sample.status, "ScalingActive").is_some();
+    let reported = condition(&sample.status, "ScalingActive").is_some();
     let child = &sample.children.autoscaler;
-    let live = child.stays().filter(|live| !asked(sample).is_null() && !child.wrote && has(sample, live));
-    let knows = live.is_some_and(|live| is_current(live) && word(live).is_some());
-    ensure(told || !knows || sample.asking.is_blind, "nothing is said of the autoscaler")?;
+    let live = child.stays().filter(|live| !requested(sample).is_null() && !child.wrote && has(sample, live));
+    let knows = live.is_some_and(|live| is_current(live) && report(live).is_some());
+    ensure(reported || !knows || sample.queried.is_blind, "the status does not report the autoscaler")?;
     Ok(())
 }

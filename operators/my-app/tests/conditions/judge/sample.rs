@@ -1,4 +1,4 @@
-//! A status that was written, and what it can be judged by.
+//! A written status, and the objects by which it can be judged.
 
 use std::fmt;
 
@@ -6,20 +6,20 @@ use serde_json::Value;
 
 use crate::site::Answer;
 
-/// A status that was written, and what it could be judged by.
+/// A written status, and the objects by which it is judged.
 #[derive(Clone, Debug)]
 pub struct Sample {
     /// The MyApp as the reconcile observed it, with its earlier status.
     pub app: Value,
-    /// What was written.
+    /// The written status.
     pub status: Value,
     pub children: Children,
     pub pods: Vec<Value>,
     /// The ReplicaSet of the Deployment's template.
     pub replica_set: String,
-    /// Whether HTTPRoutes were seen.
-    pub sight: Sight,
-    pub asking: Asking,
+    /// Whether HTTPRoutes were visible.
+    pub visibility: RouteVisibility,
+    pub queried: QueryResults,
 }
 
 #[derive(Clone, Debug)]
@@ -32,7 +32,7 @@ pub struct Children {
     pub http_route: Child,
 }
 
-/// A child of the name, and who else has to do with it.
+/// The child of the name, and what else is known of it.
 #[derive(Clone, Debug)]
 pub struct Child {
     /// As the store held it before the reconcile.
@@ -41,18 +41,18 @@ pub struct Child {
     pub live: Option<Value>,
     /// Whether this reconcile wrote it, so that the status of its controller is older.
     pub wrote: bool,
-    /// Whether an object that is not this MyApp's bears the name.
+    /// Whether a foreign object has the name.
     pub is_foreign: bool,
     /// Whether it is being deleted.
-    pub leaves: bool,
-    /// Whether the API server refuses writes of it.
-    pub is_refused: bool,
+    pub is_terminating: bool,
+    /// Whether the API server rejects writes of it.
+    pub is_rejected: bool,
 }
 
-/// What is seen of a kind that may not be served.
+/// What the manager knows of a kind that may not be served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sight {
-    ChildState,
+pub enum RouteVisibility {
+    Served,
     NotServed,
     Unknown,
 }
@@ -71,14 +71,14 @@ pub enum Read {
 
 /// What the operator queried in this reconcile.
 #[derive(Clone, Debug, Default)]
-pub struct Asking {
+pub struct QueryResults {
     /// Whether it could not observe at all.
     pub is_blind: bool,
-    /// Each object of `restartOn`, whether it may be missing, and what was read of it.
+    /// Each object of `restartOn`, whether it is optional, and what was read.
     pub read: Vec<(String, bool, Read)>,
-    /// What pods are to be started with, if all of that could be read.
+    /// The digest for new pods, if all objects could be read.
     pub digest: Option<String>,
-    /// How a dry run was answered, if there was one.
+    /// The answer to a dry run, if there was one.
     pub dry_run: Option<Answer>,
 }
 
@@ -100,26 +100,29 @@ impl fmt::Display for Sample {
                 .for_each(|part| drop(plain["metadata"][*part].take()));
             plain
         };
-        writeln!(f, "\n  saw {}\n  wrote {}", self.app, self.status)?;
+        writeln!(f, "\n  observed {}\n  wrote {}", self.app, self.status)?;
         for (name, child) in names.iter().zip(self.children.all()) {
-            let Child { wrote, is_foreign, leaves, is_refused, .. } = child;
-            write!(f, "  {name}: wrote {wrote}, stranger {is_foreign}, leaves {leaves}, refused {is_refused}")?;
+            let Child { wrote, is_foreign, is_terminating, is_rejected, .. } = child;
+            write!(
+                f,
+                "  {name}: wrote {wrote}, foreign {is_foreign}, terminating {is_terminating}, rejected {is_rejected}"
+            )?;
             let [shown, live] = [&child.shown, &child.live].map(|of| of.as_ref().map(plain).unwrap_or_default());
             writeln!(f, "\n    shown {shown}\n    live  {live}")?;
         }
-        write!(f, "  HTTPRoutes {:?}, {:?}", self.sight, self.asking)?;
+        write!(f, "  HTTPRoutes {:?}, {:?}", self.visibility, self.queried)?;
         self.present_pods().try_for_each(|pod| write!(f, "\n  pod {}", pod["status"]))
     }
 }
 
 impl Child {
-    /// One that is there to stay.
+    /// The child, unless it is terminating.
     pub(super) fn stays(&self) -> Option<&Value> {
         self.live.as_ref().filter(|live| live["metadata"]["deletionTimestamp"].is_null())
     }
 
     /// Whether the store showed one that is being deleted.
-    pub(super) fn is_seen_leaving(&self) -> bool {
+    pub(super) fn was_terminating(&self) -> bool {
         self.shown.as_ref().is_some_and(|shown| !shown["metadata"]["deletionTimestamp"].is_null())
     }
 }
@@ -129,8 +132,8 @@ impl Children {
         [&self.deployment, &self.service, &self.budget, &self.autoscaler, &self.ingress, &self.http_route]
     }
 
-    /// Those that the pods can do without.
-    pub(super) fn beside(&self) -> [&Child; 3] {
+    /// Those that the pods do not depend on.
+    pub(super) fn independent(&self) -> [&Child; 3] {
         [&self.autoscaler, &self.ingress, &self.http_route]
     }
 }
@@ -151,7 +154,7 @@ impl Sample {
         self.app["spec"]["paused"] == true
     }
 
-    pub(super) fn wanted(&self) -> i64 {
+    pub(super) fn desired(&self) -> i64 {
         let live = self.children.deployment.live.as_ref().and_then(|live| live["spec"]["replicas"].as_i64());
         let bounds = &self.app["spec"]["autoscaling"];
         match (self.app["spec"]["replicas"].as_i64(), bounds["max"].as_i64()) {
@@ -161,7 +164,7 @@ impl Sample {
         }
     }
 
-    pub(super) fn says(&self, number: &str) -> i64 {
+    pub(super) fn count(&self, number: &str) -> i64 {
         self.children.deployment.live.as_ref().and_then(|live| live["status"][number].as_i64()).unwrap_or(0)
     }
 
@@ -169,18 +172,18 @@ impl Sample {
     pub(super) fn is_observed(&self) -> bool {
         let Child { live, wrote, .. } = &self.children.deployment;
         let generation = live.as_ref().and_then(|live| live["metadata"]["generation"].as_i64());
-        !wrote && generation.is_some_and(|generation| self.says("observedGeneration") >= generation)
+        !wrote && generation.is_some_and(|generation| self.count("observedGeneration") >= generation)
     }
 
     /// Whether exactly the desired pods exist, of the current template, and are ready.
     pub(super) fn is_complete(&self) -> bool {
         let numbers = ["replicas", "updatedReplicas", "readyReplicas"];
-        self.is_observed() && numbers.iter().all(|of| self.says(of) == self.wanted())
+        self.is_observed() && numbers.iter().all(|of| self.count(of) == self.desired())
     }
 
     /// Whether no pods are desired, and none were ever reported.
     pub(super) fn never_had_pods(&self) -> bool {
-        self.wanted() == 0 && self.app["status"]["replicas"].as_i64().unwrap_or(0) == 0 && self.says("replicas") == 0
+        self.desired() == 0 && self.app["status"]["replicas"].as_i64().unwrap_or(0) == 0 && self.count("replicas") == 0
     }
 
     pub(super) fn present_pods(&self) -> impl Iterator<Item = &Value> {
@@ -188,8 +191,8 @@ impl Sample {
     }
 
     pub(super) fn failure(&self, type_: &str, status: &str, reason: &str) -> bool {
-        let said = self.children.deployment.live.as_ref().and_then(|live| condition(&live["status"], type_));
-        said.is_some_and(|said| said["status"] == status && said["reason"] == reason)
+        let judged = self.children.deployment.live.as_ref().and_then(|live| condition(&live["status"], type_));
+        judged.is_some_and(|judged| judged["status"] == status && judged["reason"] == reason)
     }
 }
 
@@ -202,7 +205,7 @@ pub(super) fn waits_for(pod: &Value, reasons: &[&str]) -> bool {
     reasons.contains(&reason)
 }
 
-pub(super) fn keeps_ending(pod: &Value) -> bool {
+pub(super) fn keeps_exiting(pod: &Value) -> bool {
     let ended = container(pod)["state"]["waiting"].is_object() || container(pod)["state"]["terminated"].is_object();
     container(pod)["restartCount"].as_i64().unwrap_or(0) >= 1 && ended && container(pod)["ready"] != true
 }

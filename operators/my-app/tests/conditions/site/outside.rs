@@ -4,13 +4,13 @@ use api::ReconcileReason;
 use my_app::MyApp;
 use runtime::Error;
 use runtime::cache::Projection;
-use runtime::plan::Kind;
+use runtime::plan::ResourceKind;
 use runtime::projections::{Autoscaler, Deployment, HttpRoute, Ingress, Service};
 use serde_json::{Value, json};
 
 use super::Site;
 use super::step::{About, Scaled, Verdict};
-use crate::judge::Sight;
+use crate::judge::RouteVisibility;
 
 /// The class that an Ingress without one is given.
 pub const DEFAULT_CLASS: &str = "default";
@@ -29,15 +29,15 @@ fn no() -> Error {
 }
 
 impl Site {
-    /// Whether the child is there, and this MyApp's.
-    pub(super) fn is_ours(&self, kind: Kind) -> bool {
-        let app = self.world.get(MyApp::KIND, &self.key).map(|app| app["metadata"]["uid"].clone());
-        let live = self.world.get(kind, &self.key);
+    /// Whether the child exists and is owned by this MyApp.
+    pub(super) fn is_owned(&self, kind: ResourceKind) -> bool {
+        let app = self.cluster.get(MyApp::KIND, &self.key).map(|app| app["metadata"]["uid"].clone());
+        let live = self.cluster.get(kind, &self.key);
         live.is_some_and(|live| Some(&live["metadata"]["ownerReferences"][0]["uid"]) == app.as_ref())
     }
 
     pub(super) fn scale(&mut self, scaled: Scaled, number: i64) {
-        if !self.is_ours(Autoscaler::KIND) {
+        if !self.is_owned(Autoscaler::KIND) {
             return;
         }
         let condition = |type_: &str, status: &str, reason: &str| json!({ "type": type_, "status": status, "reason": reason, "message": "why" });
@@ -59,7 +59,7 @@ impl Site {
         };
         let says_of_which = matches!(scaled, Scaled::WorksNow | Scaled::BlindNow);
         let mut bounds = (1, 1);
-        self.world.edit(Autoscaler::KIND, &self.key.clone(), |live| {
+        self.cluster.edit(Autoscaler::KIND, &self.key.clone(), |live| {
             let generation = live["metadata"]["generation"].clone();
             let observed = if says_of_which { generation } else { Value::Null };
             live["status"] =
@@ -67,18 +67,18 @@ impl Site {
             let bound = |name: &str| live["spec"][name].as_i64().unwrap_or(1);
             bounds = (bound("minReplicas"), bound("maxReplicas"));
         });
-        if works && self.is_ours(Deployment::KIND) {
-            self.world.edit(Deployment::KIND, &self.key.clone(), |live| {
+        if works && self.is_owned(Deployment::KIND) {
+            self.cluster.edit(Deployment::KIND, &self.key.clone(), |live| {
                 live["spec"]["replicas"] = json!(number.min(bounds.1).max(bounds.0));
             });
         }
     }
 
     pub(super) fn judge_route(&mut self, verdict: Verdict, about: About) {
-        if !self.is_ours(HttpRoute::KIND) {
+        if !self.is_owned(HttpRoute::KIND) {
             return;
         }
-        self.world.edit(HttpRoute::KIND, &self.key.clone(), |live| {
+        self.cluster.edit(HttpRoute::KIND, &self.key.clone(), |live| {
             let generation = live["metadata"]["generation"].as_i64().unwrap_or(1);
             let generation = if about == About::Before { generation - 1 } else { generation };
             let mut parent = live["spec"]["parentRefs"][0].clone();
@@ -106,9 +106,9 @@ impl Site {
     }
 
     pub(super) fn address(&mut self, given: bool) {
-        if self.is_ours(Ingress::KIND) {
+        if self.is_owned(Ingress::KIND) {
             let addresses = if given { json!([{ "ip": "192.0.2.1" }]) } else { json!([]) };
-            self.world.edit(Ingress::KIND, &self.key.clone(), |live| {
+            self.cluster.edit(Ingress::KIND, &self.key.clone(), |live| {
                 live["status"] = json!({ "loadBalancer": { "ingress": addresses } });
             });
         }
@@ -117,50 +117,50 @@ impl Site {
     /// Gives the cluster's default class to an Ingress that was created without one, before any store receives it. The
     /// API server gives it to no other.
     pub(super) fn give_class(&mut self, before: &Value) {
-        let live = self.world.get(Ingress::KIND, &self.key).unwrap_or(&Value::Null);
+        let live = self.cluster.get(Ingress::KIND, &self.key).unwrap_or(&Value::Null);
         if live.is_object() && live["metadata"]["uid"] != *before && live["spec"]["ingressClassName"].is_null() {
-            self.world.edit(Ingress::KIND, &self.key.clone(), |live| {
+            self.cluster.edit(Ingress::KIND, &self.key.clone(), |live| {
                 live["spec"]["ingressClassName"] = json!(DEFAULT_CLASS);
             });
-            self.world.deliver_of(Ingress::KIND, usize::MAX);
+            self.cluster.deliver_events_of(Ingress::KIND, usize::MAX);
         }
     }
 
-    /// The CRD is created, or deleted with all objects of its kind. The manager does not know of it yet.
+    /// The CRD is created, or deleted with all objects of its kind. The manager has not noticed it yet.
     pub(super) fn crd(&mut self, is_there: bool) {
         if !is_there {
-            self.world.remove(HttpRoute::KIND, &self.key.clone());
+            self.cluster.remove(HttpRoute::KIND, &self.key.clone());
         }
-        self.world.refuse(HttpRoute::KIND, (!is_there).then(not_served));
+        self.cluster.refuse(HttpRoute::KIND, (!is_there).then(not_served));
         self.served = is_there;
     }
 
     pub(super) fn discover(&mut self, fails: bool) {
-        self.sight = match (fails, self.served) {
-            (true, _) => Sight::Unknown,
-            (false, true) => Sight::ChildState,
-            (false, false) => Sight::NotServed,
+        self.visibility = match (fails, self.served) {
+            (true, _) => RouteVisibility::Unknown,
+            (false, true) => RouteVisibility::Served,
+            (false, false) => RouteVisibility::NotServed,
         };
-        match self.sight {
-            Sight::Unknown => self.world.lose_sight(&self.routes, "forbidden"),
-            Sight::ChildState => self.world.list_of(&self.routes),
-            Sight::NotServed => self.world.find_unserved(&self.routes),
+        match self.visibility {
+            RouteVisibility::Unknown => self.cluster.fail_watch(&self.routes, "forbidden"),
+            RouteVisibility::Served => self.cluster.relist(&self.routes),
+            RouteVisibility::NotServed => self.cluster.stop_serving(&self.routes),
         }
     }
 
-    pub(super) fn webhook(&mut self, kind: Kind) {
+    pub(super) fn webhook(&mut self, kind: ResourceKind) {
         if kind == HttpRoute::KIND && !self.served {
             return;
         }
-        let refuses = self.world.refusal(kind).is_none();
-        self.world.refuse(kind, refuses.then(no));
+        let refuses = self.cluster.refusal(kind).is_none();
+        self.cluster.refuse(kind, refuses.then(no));
     }
 
-    pub(super) fn hand_edit(&mut self, kind: Kind) {
-        if !self.is_ours(kind) {
+    pub(super) fn hand_edit(&mut self, kind: ResourceKind) {
+        if !self.is_owned(kind) {
             return;
         }
-        self.world.edit_by_hand(kind, &self.key.clone(), |live| {
+        self.cluster.edit_by_hand(kind, &self.key.clone(), |live| {
             let spec = &mut live["spec"];
             match kind {
                 Deployment::KIND => spec["template"]["spec"]["containers"][0]["image"] = json!("app:by-hand"),
@@ -173,31 +173,31 @@ impl Site {
         });
     }
 
-    pub(super) fn hand_label(&mut self, kind: Kind) {
-        if self.is_ours(kind) {
-            self.world.edit_by_hand(kind, &self.key.clone(), |live| {
+    pub(super) fn hand_label(&mut self, kind: ResourceKind) {
+        if self.is_owned(kind) {
+            self.cluster.edit_by_hand(kind, &self.key.clone(), |live| {
                 live["metadata"]["labels"]["app.kubernetes.io/instance"] = json!("theirs");
             });
         }
     }
 
-    /// Deletes a child that a finalizer keeps, or has that one go.
-    pub(super) fn leave(&mut self, kind: Kind) {
-        let Some(live) = self.world.get(kind, &self.key) else { return };
+    /// Deletes a child that a finalizer blocks, or removes the finalizer.
+    pub(super) fn leave(&mut self, kind: ResourceKind) {
+        let Some(live) = self.cluster.get(kind, &self.key) else { return };
         if live["metadata"]["deletionTimestamp"].is_string() {
-            self.world.remove(kind, &self.key.clone());
-        } else if self.is_ours(kind) {
-            let now = self.world.now;
-            self.world.edit(kind, &self.key.clone(), |live| live["metadata"]["deletionTimestamp"] = json!(now));
+            self.cluster.remove(kind, &self.key.clone());
+        } else if self.is_owned(kind) {
+            let now = self.cluster.now;
+            self.cluster.edit(kind, &self.key.clone(), |live| live["metadata"]["deletionTimestamp"] = json!(now));
         }
     }
 
-    pub(super) fn stranger(&mut self, kind: Kind) {
-        match self.world.get(kind, &self.key) {
+    pub(super) fn foreign_object(&mut self, kind: ResourceKind) {
+        match self.cluster.get(kind, &self.key) {
             None if kind != HttpRoute::KIND || self.served => {
-                self.world.create(kind, &self.key.clone(), json!({ "metadata": {}, "spec": { "stranger": true } }));
+                self.cluster.create(kind, &self.key.clone(), json!({ "metadata": {}, "spec": { "stranger": true } }));
             }
-            Some(live) if live["spec"]["stranger"] == true => self.world.remove(kind, &self.key.clone()),
+            Some(live) if live["spec"]["stranger"] == true => self.cluster.remove(kind, &self.key.clone()),
             _ => {}
         }
     }

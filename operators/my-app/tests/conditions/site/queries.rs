@@ -5,12 +5,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use my_app::plan::DryRunFailure;
-use my_app::{Found, Queries, Source};
+use my_app::{Queries, RestartSource, SourceState};
 use runtime::plan::{Create, Key};
 use serde_json::Value;
 
 use super::step::Answer;
-use crate::judge::{Asking, Read};
+use crate::judge::{QueryResults, Read};
 
 /// The API server, and what the operator has learned from it so far.
 #[derive(Default)]
@@ -28,7 +28,7 @@ struct State {
     accepted: Option<Value>,
     /// The answer to a dry run in this reconcile.
     answered: Option<Answer>,
-    /// The digest that the operator made of each content so far.
+    /// The digests that the operator has computed so far, by content.
     digests: BTreeMap<String, String>,
 }
 
@@ -67,17 +67,21 @@ impl ApiServer {
         names.iter().for_each(|name| state.read(name));
     }
 
-    /// What it has answered in this reconcile, of which the operator made `digest`.
-    pub(super) fn take_answers(&self, app: &Value, digest: Option<&str>) -> Asking {
+    /// The answers of this reconcile, from which the operator computed `digest`.
+    pub(super) fn take_answers(&self, app: &Value, digest: Option<&str>) -> QueryResults {
         let mut state = self.lock();
         let read = named(app).into_iter().map(|((kind, name), optional)| {
-            // What the operator has never read, it cannot know.
+            // The operator has never read it.
             let read = state.known.get(&name).cloned().unwrap_or(Read::Unknown);
             (format!("{kind} {name}"), optional, read)
         });
         let read: Vec<_> = read.collect();
         let content = content(&read);
-        assert_eq!(digest.is_some(), content.is_some(), "a digest stands for content that could all be read: {read:?}");
+        assert_eq!(
+            digest.is_some(),
+            content.is_some(),
+            "there is a digest if and only if all content could be read: {read:?}"
+        );
         if let Some((content, digest)) = content.zip(digest) {
             let before = state.digests.iter().find(|(of, known)| **of == content || *known == digest);
             assert!(
@@ -86,7 +90,7 @@ impl ApiServer {
             );
             state.digests.insert(content, digest.to_owned());
         }
-        Asking { is_blind: false, read, digest: digest.map(ToOwned::to_owned), dry_run: state.answered.take() }
+        QueryResults { is_blind: false, read, digest: digest.map(ToOwned::to_owned), dry_run: state.answered.take() }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -101,7 +105,7 @@ impl State {
             (Answer::Yes, _) => there,
             (Answer::No, _) => Read::Forbidden,
             (Answer::Nothing, None) => Read::Awaited,
-            // The last answer counts until there is another one; pods do not wait for ever.
+            // The last answer counts until the next one; pods do not wait indefinitely.
             (Answer::Nothing, Some(Read::Awaited)) => Read::Unknown,
             (Answer::Nothing, Some(before)) => before.clone(),
         };
@@ -110,18 +114,18 @@ impl State {
 }
 
 impl Queries for ApiServer {
-    async fn content(&self, source: &Source) -> (Found, Duration) {
+    async fn content(&self, source: &RestartSource) -> (SourceState, Duration) {
         assert_eq!(&*source.namespace, "n", "an object of another namespace");
         let mut state = self.lock();
         if !state.known.contains_key(&source.name) {
             state.read(&source.name);
         }
         let found = match state.known.get(&source.name) {
-            Some(Read::Content(content)) => Found::Content([*content; 32]),
-            Some(Read::Missing) => Found::Missing,
-            Some(Read::Forbidden) => Found::Forbidden("forbidden".to_owned()),
-            Some(Read::Awaited) => Found::Awaited,
-            Some(Read::Unknown) | None => Found::Unknown,
+            Some(Read::Content(content)) => SourceState::Content([*content; 32]),
+            Some(Read::Missing) => SourceState::Missing,
+            Some(Read::Forbidden) => SourceState::Forbidden("forbidden".to_owned()),
+            Some(Read::Awaited) => SourceState::Awaited,
+            Some(Read::Unknown) | None => SourceState::Unknown,
         };
         (found, Duration::from_secs(60))
     }
@@ -144,7 +148,7 @@ impl Queries for ApiServer {
     }
 }
 
-/// What pods are to be started with, if all of it could be read, and there is any.
+/// The content for new pods, if there is any and all of it could be read.
 fn content(read: &[(String, bool, Read)]) -> Option<String> {
     let one = |(source, optional, read): &(String, bool, Read)| match read {
         Read::Content(content) => Some(format!("{source}={content}")),

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use runtime::cache::Projection;
-use runtime::plan::Kind;
+use runtime::plan::ResourceKind;
 use runtime::projections::{Autoscaler, Deployment, DisruptionBudget, HttpRoute, Ingress, Service};
 use serde_json::{Value, json};
 
@@ -15,10 +15,10 @@ pub enum Step {
     Reconcile { sees: usize },
     /// The operator cannot observe, since a watch fails.
     Blind,
-    /// All desired pods come up, and the stores receive it.
+    /// All desired pods become ready, and the stores receive it.
     Calm,
     /// The Deployment's controller syncs; a quota may refuse it pods.
-    Sync { refused: bool },
+    Sync { rejected: bool },
     /// The kubelet gets to that pod.
     Kubelet(usize, State),
     /// The labels of that pod are edited, so that its ReplicaSet releases it.
@@ -26,26 +26,26 @@ pub enum Step {
     /// The rollout has had its time.
     TimeOut,
     /// A user edits owned fields of a child.
-    HandEdit(Kind),
+    HandEdit(ResourceKind),
     /// A user edits owned labels of a child, which changes no generation.
-    HandLabel(Kind),
-    /// Somebody deletes a child.
-    HandDelete(Kind),
+    HandLabel(ResourceKind),
+    /// A user deletes a child.
+    HandDelete(ResourceKind),
     /// A user deletes a child that has a finalizer, or that finalizer is removed.
-    Leave(Kind),
+    Leave(ResourceKind),
     /// A foreign object takes the name of a child, or is deleted.
-    ForeignObject(Kind),
+    ForeignObject(ResourceKind),
     /// An admission webhook refuses each write of a kind from now on, or no more.
-    Webhook(Kind),
+    Webhook(ResourceKind),
     /// The autoscaler syncs, if it does not hang, and requests that many pods.
     Scale(Scaled, i64),
     /// A Gateway's controller reports on the HTTPRoute.
     Gateway { verdict: Verdict, about: About },
     /// The Ingress is given an address, or loses it.
     Address(bool),
-    /// The CRD of HTTPRoutes is there, or is not, from now on.
+    /// The CRD of HTTPRoutes is created or deleted.
     Crd(bool),
-    /// The manager notices that, or sees nothing for a while.
+    /// The manager notices that, or its discovery fails for a while.
     Discover { fails: bool },
     /// The content of what `restartOn` names: it is changed, or deleted.
     Source(&'static str, Option<u8>),
@@ -119,7 +119,7 @@ impl Step {
 
     /// The Deployment's controller syncs.
     pub fn sync() -> Self {
-        Self::Sync { refused: false }
+        Self::Sync { rejected: false }
     }
 
     /// The user edits all of it.
@@ -128,7 +128,7 @@ impl Step {
     }
 }
 
-/// Fields that make sense with one another.
+/// Fields of a valid combination.
 const FIELDS: [&[&str]; 9] = [
     &["image"],
     &["replicas", "autoscaling"],
@@ -211,11 +211,11 @@ fn overrides() -> impl Strategy<Value = Value> {
     ]
 }
 
-fn child() -> impl Strategy<Value = Kind> {
-    prop_oneof![Just(Deployment::KIND), Just(Service::KIND), Just(DisruptionBudget::KIND), beside(), beside()]
+fn child() -> impl Strategy<Value = ResourceKind> {
+    prop_oneof![Just(Deployment::KIND), Just(Service::KIND), Just(DisruptionBudget::KIND), independent(), independent()]
 }
 
-fn beside() -> impl Strategy<Value = Kind> {
+fn independent() -> impl Strategy<Value = ResourceKind> {
     prop_oneof![Just(Autoscaler::KIND), Just(Ingress::KIND), Just(HttpRoute::KIND)]
 }
 
@@ -232,7 +232,7 @@ fn inside() -> impl Strategy<Value = Step> {
         1 => Just(State::EndsAgain),
     ];
     prop_oneof![
-        18 => prop::bool::weighted(0.15).prop_map(|refused| Step::Sync { refused }),
+        18 => prop::bool::weighted(0.15).prop_map(|rejected| Step::Sync { rejected }),
         18 => (0..4_usize, state).prop_map(|(pod, state)| Step::Kubelet(pod, state)),
         1 => (0..4_usize).prop_map(Step::Release),
         4 => Just(Step::TimeOut),
@@ -241,7 +241,7 @@ fn inside() -> impl Strategy<Value = Step> {
         2 => child().prop_map(Step::HandDelete),
         1 => child().prop_map(Step::Leave),
         1 => Just(Step::ForeignObject(Service::KIND)),
-        1 => beside().prop_map(Step::ForeignObject),
+        1 => independent().prop_map(Step::ForeignObject),
         1 => child().prop_map(Step::Webhook),
     ]
 }

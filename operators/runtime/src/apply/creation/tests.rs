@@ -1,4 +1,4 @@
-//! Which requests it takes, against an API server that knows one namespace of ConfigMaps and one owner.
+//! The requests that applies and creations take, against an API server with one namespace of ConfigMaps and one owner.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -16,21 +16,21 @@ use crate::leader_election::Fence;
 use crate::plan::Effect;
 use crate::plan::meta::labels;
 use crate::projections::ConfigMap;
-use crate::workqueue::{Queue, ReconcileResult, Trigger, Version};
+use crate::workqueue::{ObjectVersion, Queue, ReconcileResult, Trigger};
 
 mod edits;
 
-const OWNERS: Kind = Kind { group: "example.com", version: "v1", kind: "Owner", plural: "owners" };
+const OWNERS: ResourceKind = ResourceKind { group: "example.com", version: "v1", kind: "Owner", plural: "owners" };
 
-/// What is there by path, and what was asked.
+/// The objects by path, and the requests.
 #[derive(Default)]
 struct State {
     objects: BTreeMap<String, Value>,
     asked: Vec<String>,
     version: u64,
-    /// Whether an object changes faster than the API server tries a patch again.
+    /// Whether an object changes faster than the API server retries a patch.
     refuses_patches: bool,
-    /// Whether a patch changes nothing, because what it puts in is written another way.
+    /// Whether a patch changes nothing, because the API server normalizes the values that it sets.
     ignores_patches: bool,
 }
 
@@ -104,7 +104,7 @@ fn refusal(code: u16, reason: &str) -> Value {
 
 const CHILD: &str = "/api/v1/namespaces/n/configmaps/a";
 const OWNER: &str = "/apis/example.com/v1/namespaces/n/owners/a";
-const MADE: &str = "POST configmaps?fieldManager=multi-operator-test&fieldValidation=Strict";
+const CREATED: &str = "POST configmaps?fieldManager=multi-operator-test&fieldValidation=Strict";
 const PATCHED: &str = "PATCH a?fieldManager=multi-operator-test";
 const APPLIED: &str = "PATCH a?fieldManager=multi-operator-test&force=true";
 
@@ -121,88 +121,88 @@ fn child() -> Apply {
     Apply::new(ConfigMap::KIND, Key::new("n", "a"), &json!({ "metadata": metadata, "data": { "a": "b" } }))
 }
 
-async fn writer(server: &Server) -> Writer {
+async fn writer(server: &Server) -> ObjectWriter {
     let queue = Queue::new("test");
     queue.add(&owner().key);
     drop(queue.next().await);
-    let mut writer = Writer::new(server.client(), queue, "test", Fence::open());
-    writer.knows(&Arc::new(Store::<ConfigMap>::new(1)));
+    let mut writer = ObjectWriter::new(server.client(), queue, "test", Fence::open());
+    writer.add_store(&Arc::new(Store::<ConfigMap>::new(1)));
     server.put(OWNER, json!({ "metadata": { "namespace": "n", "name": "a", "uid": "o", "resourceVersion": "1" } }));
     writer
 }
 
-/// The child, made or applied for an owner that had it before or not.
-async fn perform(writer: &Writer, had_children: bool) -> Result<(), Error> {
-    let told = if had_children { Reported::Something } else { Reported::Nothing };
-    try_to(writer, told, child()).await
+/// Applies the child for an owner that had children before or not.
+async fn perform(writer: &ObjectWriter, had_children: bool) -> Result<(), Error> {
+    let reported = if had_children { Reported::Something } else { Reported::Nothing };
+    try_to(writer, reported, child()).await
 }
 
-async fn write(writer: &Writer, apply: Apply) {
+async fn write(writer: &ObjectWriter, apply: Apply) {
     try_to(writer, Reported::Something, apply).await.unwrap();
 }
 
-async fn try_to(writer: &Writer, told: Reported, apply: Apply) -> Result<(), Error> {
+async fn try_to(writer: &ObjectWriter, reported: Reported, apply: Apply) -> Result<(), Error> {
     let effect = Effect::<Infallible>::Apply(apply);
-    writer.perform(&OWNERS, &owner(), told, effect, async |act| match act {}).await
+    writer.perform(&OWNERS, &owner(), reported, effect, async |act| match act {}).await
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_made_by_one_request_also_again() {
+async fn an_absent_child_is_created_by_one_request_also_after_its_deletion() {
     let server = Server::default();
     perform(&writer(&server).await, false).await.unwrap();
-    assert_eq!(server.asked(), [MADE]);
+    assert_eq!(server.asked(), [CREATED]);
 
     server.remove(CHILD);
     let writer = writer(&server).await;
     perform(&writer, true).await.unwrap();
-    assert_eq!(server.asked(), [MADE], "it was there before, and somebody has deleted it");
+    assert_eq!(server.asked(), [CREATED], "it existed before, and a user has deleted it");
 }
 
 #[tokio::test]
-async fn what_vanishes_again_at_once_is_made_for_an_owner_that_is_there_alone() {
+async fn a_child_that_vanishes_again_is_recreated_only_if_its_owner_exists() {
     let server = Server::default();
     let writer = writer(&server).await;
     perform(&writer, true).await.unwrap();
     server.remove(CHILD);
     perform(&writer, true).await.unwrap();
-    assert_eq!(server.asked(), [MADE, "GET a", MADE]);
+    assert_eq!(server.asked(), [CREATED, "GET a", CREATED]);
 
     server.remove(CHILD);
     server.remove(OWNER);
     assert_eq!(perform(&writer, true).await.unwrap_err().reason(), ReconcileReason::OwnerLeaving);
-    assert_eq!(server.asked(), ["GET a"], "the garbage collector would take it away again");
+    assert_eq!(server.asked(), ["GET a"], "the garbage collector would delete it again");
 }
 
 #[tokio::test]
-async fn what_is_deleted_soon_after_it_was_made_first_is_back_by_one_request() {
+async fn a_child_deleted_soon_after_its_first_creation_is_recreated_by_one_request() {
     let server = Server::default();
     let writer = writer(&server).await;
     perform(&writer, false).await.unwrap();
     server.remove(CHILD);
     perform(&writer, true).await.unwrap();
-    assert_eq!(server.asked(), [MADE, MADE]);
+    assert_eq!(server.asked(), [CREATED, CREATED]);
 }
 
 #[tokio::test]
-async fn a_strangers_object_is_left_untouched() {
+async fn a_foreign_object_is_left_untouched() {
     let server = Server::default();
     let theirs = json!({ "metadata": { "namespace": "n", "name": "a", "uid": "x" }, "data": { "a": "theirs" } });
     server.put(CHILD, theirs.clone());
     let error = perform(&writer(&server).await, false).await.unwrap_err();
     assert_eq!((&*error.reason(), error.stalled()), ("NameTaken", true));
-    assert_eq!(server.asked(), [MADE, "GET a"]);
+    assert_eq!(server.asked(), [CREATED, "GET a"]);
     assert_eq!(server.0.lock().unwrap().objects[CHILD], theirs);
 }
 
 #[tokio::test]
-async fn an_orphan_is_adopted_unless_its_owner_is_going() {
+async fn an_orphan_is_adopted_unless_its_owner_is_terminating() {
     let server = Server::default();
     let metadata = json!({ "namespace": "n", "name": "a", "uid": "c", "labels": labels(&OWNERS, &owner()) });
     server.put(CHILD, json!({ "metadata": metadata, "data": { "a": "b" } }));
     let writer = writer(&server).await;
     perform(&writer, true).await.unwrap();
-    // Whose it is, whether its owner stays, and what of it is ours by a creation.
-    assert_eq!(server.asked(), [MADE, "GET a", "GET a", "GET a", APPLIED]);
+    // Who owns it, whether its owner is being deleted, and which fields a creation of ours owns.
+    assert_eq!(server.asked(), [CREATED, "GET a", "GET a", "GET a", APPLIED]);
 
     server.remove(OWNER);
     assert_eq!(perform(&writer, true).await.unwrap_err().reason(), ReconcileReason::OwnerLeaving);
@@ -211,11 +211,12 @@ async fn an_orphan_is_adopted_unless_its_owner_is_going() {
 }
 
 #[tokio::test]
-async fn of_other_kinds_a_look_precedes_the_first_apply() {
+async fn for_kinds_without_creation_a_live_read_precedes_the_first_apply() {
     let server = Server::default();
     let apply = Apply { creates: false, ..child() };
     write(&writer(&server).await, apply).await;
     assert_eq!(server.asked(), ["GET a", "GET a", "PATCH a?fieldManager=multi-operator-test&force=false"]);
-    let claim = Kind { group: "", version: "v1", kind: "PersistentVolumeClaim", plural: "persistentvolumeclaims" };
+    let claim =
+        ResourceKind { group: "", version: "v1", kind: "PersistentVolumeClaim", plural: "persistentvolumeclaims" };
     assert!(!Apply::new(claim, Key::new("n", "a"), &json!({ "metadata": {} })).creates);
 }

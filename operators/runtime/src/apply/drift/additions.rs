@@ -1,10 +1,10 @@
-//! Pure: what an apply would leave though nothing of it is to be there.
+//! Pure: additions of others that an apply would leave in place, although they must not exist.
 //!
-//! An apply gives back the fields that it sends, and takes away those that its manager alone owns. What others have added
-//! stays, as do fields of ours that others own with us. Mostly that is right: a sidecar, a node port, an annotation are
-//! theirs. But some places are ours alone, though we may leave them empty or at their default: all ports of a Service, or
-//! the handler of a probe. An addition there changes what the owner's spec says, and some make the apply invalid: two ports of
-//! one name, two handlers in a probe. `rules` lists these places.
+//! An apply restores the fields that it sends, and removes those that only its manager owns. What others have added stays, and so
+//! do fields that others own together with us. Mostly that is right: a sidecar, a node port and an annotation belong to others.
+//! But some places are exclusive to us, although we may leave them empty or at their default: all ports of a Service, or the
+//! handler of a probe. An addition there changes the meaning of the owner's spec, and some additions make the apply invalid: two
+//! ports of one name, two handlers in a probe. `rules` lists these places.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -12,70 +12,70 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::defaults::Made;
+use super::defaults::CreatedFingerprint;
 use super::fingerprint::Fingerprint;
 use super::ownership::{Owners, owns};
-use super::rules::{Alone, Rules, Step};
+use super::rules::{Exclusive, FieldRules, RuleStep};
 use super::selector::Selector;
 
-/// What others own at places that are ours alone: it would be there after an apply that does not send it. Empty as a rule.
+/// What others own in exclusive places: it would still exist after an apply that does not send it. Usually empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Additions {
     found: Box<[Addition]>,
-    /// What is ours by a creation or a patch of ours, not by apply: an apply would not take it away.
+    /// Fields that we own through a creation or a patch, not through an apply: an apply would not remove them.
     pub unapplied: Option<Box<Unapplied>>,
 }
 
-/// Of a child of which fields are ours by a creation or a patch: what is ours, one way or the other.
+/// The owned part of a child of which we own fields through a creation or a patch.
 #[derive(Clone, Debug)]
 pub struct Unapplied {
-    /// As it is now.
-    pub made: Made,
-    /// The fields that were ours when this process first saw the child after our last write, those at their default apart. Others can
-    /// only take away from them: an apply that sends the same has nothing to take away.
+    /// The owned part as it is now.
+    pub created: CreatedFingerprint,
+    /// The owned fields, without those at their default, when this process first observed the child after our last write. Others
+    /// can only take ownership from us, so an apply that sends the same fields has nothing to remove.
     pub first: Fingerprint,
-    /// When our last write was, in the API server's time.
+    /// The time of our last write, by the clock of the API server.
     pub since: Option<Timestamp>,
-    /// The child as it is, whole, if others have changed since then what is not at its default: what puts that back is made from it.
-    pub whole: Option<Arc<str>>,
+    /// The complete child, if others have changed fields that are not at their default: the restoring patch is built from it.
+    pub live_json: Option<Arc<str>>,
 }
 
-/// What else the child has is no news.
+/// Ignores the rest of the child.
 impl PartialEq for Unapplied {
     fn eq(&self, other: &Self) -> bool {
-        (&self.made, self.first, self.since) == (&other.made, other.first, other.since)
+        (&self.created, self.first, self.since) == (&other.created, other.first, other.since)
     }
 }
 
 impl Eq for Unapplied {}
 
-/// One of them, by its path in FieldsV1's steps.
+/// One addition, as a path of FieldsV1 steps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Addition {
     pub(super) path: Box<[Box<str>]>,
-    /// So many steps of it must be sent for the place to be ours.
+    /// How many of its steps must be sent for the place to be exclusive.
     within: usize,
 }
 
 impl Additions {
-    /// Finds those of an object. `live` needs to have no other parts than the rules speak of.
+    /// Finds the additions in an object. `live` needs only the parts that the rules name.
     ///
-    /// What nobody owns was filled in by the API server or by a webhook, which would do it again.
+    /// The API server or a webhook filled in fields without an owner, and would do so again.
     #[must_use]
-    pub fn find(rules: &Rules, live: &Value, owners: &Owners) -> Self {
+    pub fn find(rules: &FieldRules, live: &Value, owners: &Owners) -> Self {
         let mut found = Vec::new();
         if !owners.others.is_empty() {
-            walk(live, rules, &mut Vec::new(), &mut |path, alone, value| {
-                if !alone.is_default(value) && owners.others.iter().any(|other| owns(other, path)) {
+            walk(live, rules, &mut Vec::new(), &mut |path, exclusive, value| {
+                if !exclusive.is_default(value) && owners.others.iter().any(|other| owns(other, path)) {
                     let path = path.iter().map(|step| Box::from(&**step)).collect();
-                    found.push(Addition { path, within: alone.within });
+                    found.push(Addition { path, within: exclusive.within });
                 }
             });
         }
         Self { found: found.into(), unapplied: None }
     }
 
-    /// Takes over from an earlier version of the same child, if there is one, what it told first.
+    /// Carries over from an earlier version of the same child what was observed first.
     pub(crate) fn carry_over(&mut self, before: Option<&Self>) {
         let Some(now) = &mut self.unapplied else { return };
         if let Some(before) = before.and_then(|before| before.unapplied.as_ref())
@@ -83,17 +83,17 @@ impl Additions {
         {
             now.first = before.first;
         }
-        if now.first == now.made.others {
-            now.whole = None;
+        if now.first == now.created.others {
+            now.live_json = None;
         }
     }
 
-    /// Those that are to go, for a child that is to be `body`.
+    /// The additions to remove from a child whose desired state is `body`.
     pub(super) fn beyond<'a>(&'a self, body: &'a Value) -> impl Iterator<Item = &'a Addition> {
         self.found.iter().filter(|addition| addition.is_beyond(body))
     }
 
-    /// Whether an apply of `body` would leave what is to go.
+    /// Whether an apply of `body` would leave additions that must be removed.
     #[must_use]
     pub fn outlast(&self, body: &Value) -> bool {
         self.beyond(body).next().is_some()
@@ -103,9 +103,9 @@ impl Additions {
 impl Addition {
     fn is_beyond(&self, body: &Value) -> bool {
         match &*self.path {
-            // An entry of a ConfigMap is in one of the two; others may have entries of their own.
+            // An entry of a ConfigMap is in one of the two maps; others may have entries of their own.
             [part, entry] if &**part == "f:binaryData" => return child(&body["data"], entry).is_some(),
-            // It is the provider's beside this type, and the API server refuses it beside another.
+            // With this type, the field belongs to the cloud provider; with another one, the API server rejects it.
             [_, field] if &**field == "f:loadBalancerSourceRanges" => return body["spec"]["type"] != "LoadBalancer",
             _ => {}
         }
@@ -120,12 +120,12 @@ impl Addition {
     }
 }
 
-/// Whether a Service has the type that it has by default.
+/// Whether a Service has the default type.
 pub(super) fn is_cluster_ip(service: &Value) -> bool {
     service["spec"]["type"].as_str().is_none_or(|type_| type_ == "ClusterIP")
 }
 
-impl Alone {
+impl Exclusive {
     pub(super) fn is_default(&self, value: &Value) -> bool {
         let same = |default: &str| match value {
             Value::String(text) => text == default,
@@ -135,7 +135,7 @@ impl Alone {
     }
 }
 
-/// What a step of FieldsV1 leads to.
+/// The value to which a step of FieldsV1 leads.
 pub(super) fn child<'a>(place: &'a Value, step: &str) -> Option<&'a Value> {
     if let Some(name) = step.strip_prefix("f:") {
         return place.get(name);
@@ -146,18 +146,18 @@ pub(super) fn child<'a>(place: &'a Value, step: &str) -> Option<&'a Value> {
 
 type Path<'a> = Vec<Cow<'a, str>>;
 
-/// Calls `at` for all that is there at the places of the rules.
+/// Calls `at` for each value in a place of the rules.
 fn walk<'a>(
     place: &'a Value,
-    rules: &'a Rules,
+    rules: &'a FieldRules,
     path: &mut Path<'a>,
-    at: &mut impl FnMut(&[Cow<'a, str>], &Alone, &Value),
+    at: &mut impl FnMut(&[Cow<'a, str>], &Exclusive, &Value),
 ) {
     if place.is_null() {
         return;
     }
-    if let Some(alone) = &rules.alone {
-        at(path, alone, place);
+    if let Some(exclusive) = &rules.exclusive {
+        at(path, exclusive, place);
     }
     for (step, below) in &rules.below {
         let mut into = |step: Cow<'a, str>, next: &'a Value| {
@@ -166,17 +166,17 @@ fn walk<'a>(
             path.pop();
         };
         match step {
-            Step::Field(field) => {
+            RuleStep::Field(field) => {
                 if let Some(next) = field.strip_prefix("f:").and_then(|name| place.get(name)) {
                     into(Cow::Borrowed(field), next);
                 }
             }
-            Step::Any => {
+            RuleStep::Any => {
                 for (name, next) in place.as_object().into_iter().flatten() {
                     into(Cow::Owned(format!("f:{name}")), next);
                 }
             }
-            Step::Items(keys) => {
+            RuleStep::Items(keys) => {
                 for item in place.as_array().into_iter().flatten() {
                     let key = keys.iter().filter_map(|key| Some((key.clone(), item.get(key)?.clone())));
                     into(Cow::Owned(format!("k:{}", Value::Object(key.collect::<Map<_, _>>()))), item);

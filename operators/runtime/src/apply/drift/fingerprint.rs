@@ -1,18 +1,17 @@
-//! Pure: a hash of the part of an object that is ours, with what the API server does not keep, or writes another way, left out of
-//! account.
+//! Pure: a hash of the owned part of an object. It ignores what the API server drops or normalizes.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde_json::{Map, Value};
 
-use super::selector::Named;
+use super::selector::NamedItems;
 use crate::quantity;
 
-/// Hash of the part of an object that is ours.
+/// The hash of the owned part of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Fingerprint(u64);
 
-/// Parts of metadata that apply never owns.
+/// Fields of metadata that an apply never owns.
 const UNOWNED_META: [&str; 8] = [
     "name",
     "namespace",
@@ -25,7 +24,7 @@ const UNOWNED_META: [&str; 8] = [
 ];
 
 impl Fingerprint {
-    /// Of an object as we would send it.
+    /// The fingerprint of an object as we would send it.
     #[must_use]
     pub fn of_rendered(body: &Value) -> Self {
         let mut part = body.clone();
@@ -39,27 +38,27 @@ impl Fingerprint {
         Self::of(part)
     }
 
-    /// Of an object of which nothing is ours.
+    /// The fingerprint of an object of which we own nothing.
     #[must_use]
     pub fn of_nothing() -> Self {
         Self::of(Value::Null)
     }
 
-    /// Of the part of a live object that `owned` (a FieldsV1) names.
+    /// The fingerprint of the part of a live object that `owned` (a FieldsV1) names.
     #[must_use]
     pub fn of_owned(live: &Value, owned: &Value) -> Self {
         Self::of(part(live, owned))
     }
 
     pub(super) fn of(mut part: Value) -> Self {
-        normalise(&mut part, false);
+        normalize(&mut part, false);
         let mut hasher = DefaultHasher::new();
         feed(&part, &mut hasher);
         Self(hasher.finish())
     }
 }
 
-/// The part of `live` that `owned` names; an empty set names the whole of it.
+/// The part of `live` that `owned` names; an empty set names all of it.
 pub(super) fn part(live: &Value, owned: &Value) -> Value {
     let Some(owned) = owned.as_object().filter(|o| !o.is_empty()) else { return live.clone() };
     match live {
@@ -80,37 +79,37 @@ fn object_part(fields: &Map<String, Value>, owned: &Map<String, Value>) -> Map<S
 }
 
 fn list_part(items: &[Value], owned: &Map<String, Value>) -> Vec<Value> {
-    let named = Named::by(owned);
+    let named = NamedItems::by(owned);
     items.iter().filter_map(|item| named.of(item).map(|below| part(item, below))).collect()
 }
 
-/// Maps of strings, not of fields.
+/// Fields that are maps of strings.
 const MAPS: [&str; 7] = ["data", "labels", "annotations", "matchLabels", "nodeSelector", "volumeAttributes", "options"];
 
-/// What says something by being empty: a selector that finds all, where none finds nothing or what is near; no class of storage,
-/// where none is the default one.
-const SAID_EMPTY: [&str; 3] = ["labelSelector", "namespaceSelector", "storageClassName"];
+/// Fields whose empty value has a meaning: an empty selector selects everything, and an empty storage class means none, not the
+/// default one.
+const MEANINGFUL_EMPTY: [&str; 3] = ["labelSelector", "namespaceSelector", "storageClassName"];
 
-/// Below these fields, text is a quantity if it can be one. (`target` is that of an autoscaler's metric.)
+/// Below these fields, text that parses as a quantity is one. (`target` is that of an autoscaler's metric.)
 const QUANTITIES: [&str; 4] = ["requests", "limits", "sizeLimit", "target"];
 
-/// Takes away what the API server does not keep (nulls, empty strings, maps and lists, a Deployment's pause that is none) and
-/// writes quantities one way.
-fn normalise(value: &mut Value, quantities: bool) {
+/// Removes what the API server does not store (null, empty strings, maps and lists, and `paused: false`), and writes quantities
+/// in one form.
+fn normalize(value: &mut Value, quantities: bool) {
     match value {
         Value::Object(fields) => {
             for (key, field) in fields.iter_mut() {
                 match field {
-                    // Their entries are kept, be they empty.
+                    // Entries are kept even if they are empty.
                     Value::Object(entries) if MAPS.contains(&&**key) => entries.retain(|_, entry| !entry.is_null()),
-                    _ => normalise(field, quantities || QUANTITIES.contains(&&**key)),
+                    _ => normalize(field, quantities || QUANTITIES.contains(&&**key)),
                 }
             }
-            let is_no_pause = |key: &str, field: &Value| key == "paused" && *field == false;
-            let is_said = |key: &str, field: &Value| SAID_EMPTY.contains(&key) && !field.is_null();
-            fields.retain(|key, field| (!is_empty(field) || is_said(key, field)) && !is_no_pause(key, field));
+            let is_unpaused = |key: &str, field: &Value| key == "paused" && *field == false;
+            let has_meaning = |key: &str, field: &Value| MEANINGFUL_EMPTY.contains(&key) && !field.is_null();
+            fields.retain(|key, field| (!is_empty(field) || has_meaning(key, field)) && !is_unpaused(key, field));
         }
-        Value::Array(items) => items.iter_mut().for_each(|item| normalise(item, quantities)),
+        Value::Array(items) => items.iter_mut().for_each(|item| normalize(item, quantities)),
         Value::String(text) if quantities => {
             if let Some(canonical) = quantity::canonical(text) {
                 *text = canonical;

@@ -1,4 +1,4 @@
-//! Pure: what we send, put over a live object as an apply would: fields, and items of lists, that we do not send stay.
+//! Pure: merges what we send into a live object as an apply would: fields and list items that we do not send stay.
 //!
 //! Source: the markers `listType`, `listMapKey`, `mapType` and `structType` in `k8s.io/api`.
 
@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-/// Puts `body` over `live`.
+/// Merges `body` into `live`.
 pub(super) fn put_over(live: &mut Value, body: &Value) {
     for (part, sent) in
         body.as_object().into_iter().flatten().filter(|(part, _)| !matches!(&***part, "apiVersion" | "kind"))
@@ -30,7 +30,7 @@ fn overlay(name: &str, live: &mut Value, ours: &Value) {
         (Value::Array(items), Value::Array(sent)) if !keys(name, sent).is_empty() => {
             *items = overlaid(std::mem::take(items), sent, keys(name, sent));
         }
-        // Others' finalizers are theirs.
+        // Finalizers of others stay.
         (Value::Array(items), Value::Array(sent)) if name == "finalizers" => {
             let missing: Vec<Value> = sent.iter().filter(|value| !items.contains(value)).cloned().collect();
             items.extend(missing);
@@ -39,7 +39,7 @@ fn overlay(name: &str, live: &mut Value, ours: &Value) {
     }
 }
 
-/// A list with the items that are sent, in their order, and those of others where they stood between them.
+/// A list with the sent items in their order, and the items of others in their positions between them.
 fn overlaid(items: Vec<Value>, sent: &[Value], keys: &[&str]) -> Vec<Value> {
     let same = |a: &Value, b: &Value| keys.iter().all(|key| key_of(a, key) == key_of(b, key));
     let mut theirs: Vec<Vec<Value>> = vec![Vec::new()];
@@ -64,7 +64,7 @@ fn overlaid(items: Vec<Value>, sent: &[Value], keys: &[&str]) -> Vec<Value> {
     list
 }
 
-/// One of the keys of a list's item, be it sent or filled in.
+/// A key of a list item, sent or filled in.
 pub(super) fn key_of<'a>(item: &'a Value, key: &str) -> Cow<'a, Value> {
     match (item.get(key), key) {
         (Some(value), _) => Cow::Borrowed(value),
@@ -73,7 +73,8 @@ pub(super) fn key_of<'a>(item: &'a Value, key: &str) -> Cow<'a, Value> {
     }
 }
 
-/// Maps that are taken as a whole: by the API server, or, of a strategy, because a pace does not go with every type.
+/// Maps that are replaced as a whole: those that are atomic for the API server, and the strategy, since not every type allows
+/// `rollingUpdate`.
 fn is_atomic(name: &str) -> bool {
     matches!(
         name,
@@ -89,7 +90,7 @@ fn is_atomic(name: &str) -> bool {
     )
 }
 
-/// The keys by which the API server tells apart the items of a list; none of one that it takes as a whole.
+/// The keys by which the API server distinguishes the items of a list; empty for an atomic list.
 fn keys(name: &str, items: &[Value]) -> &'static [&'static str] {
     match name {
         "containers" | "initContainers" | "env" | "volumes" | "imagePullSecrets" | "resourceClaims" | "claims"
@@ -114,7 +115,7 @@ mod tests {
         list.as_array().into_iter().flatten().filter_map(|item| item["name"].as_str()).collect()
     }
 
-    /// The names of variables once those named have been put over others.
+    /// The names of the environment variables after a merge.
     fn over(live: &[&str], sent: &[&str]) -> String {
         let env = |names: &[&str]| names.iter().map(|name| json!({ "name": name })).collect::<Value>();
         let mut container = json!({ "env": env(live) });
@@ -123,19 +124,19 @@ mod tests {
     }
 
     #[test]
-    fn items_that_are_sent_are_in_their_order_and_others_between_them_as_before() {
+    fn sent_items_keep_their_order_and_others_their_positions() {
         assert_eq!(over(&["A", "B", "C"], &["A", "B", "C"]), "A B C");
         assert_eq!(over(&["B", "C"], &["A", "B", "C"]), "A B C");
         assert_eq!(over(&["C", "B", "A"], &["A", "B", "C"]), "A B C");
         assert_eq!(over(&["x", "A", "y", "B", "z"], &["A", "B"]), "x A y B z");
-        assert_eq!(over(&["x", "B", "y"], &["A", "B"]), "x A y B", "nothing tells where it stood");
+        assert_eq!(over(&["x", "B", "y"], &["A", "B"]), "x A y B", "its position is not known");
         assert_eq!(over(&["x"], &["A"]), "x A");
         assert_eq!(over(&[], &["A", "B"]), "A B");
     }
 
-    /// An apply takes it for TCP as well, and a second port of that number would be refused for its name.
+    /// An apply assumes TCP as well, and the API server would reject a second port of that name.
     #[test]
-    fn a_port_that_is_sent_without_a_protocol_is_that_of_the_default() {
+    fn a_port_without_a_protocol_is_a_tcp_port() {
         let port = |more: Value| {
             let mut port = json!({ "name": "web", "containerPort": 80 });
             json_patch::merge(&mut port, &more);
@@ -150,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_selector_comes_whole_and_labels_one_by_one() {
+    fn a_selector_is_replaced_and_labels_are_merged() {
         let mut live =
             json!({ "metadata": { "labels": { "theirs": "x" } }, "spec": { "selector": { "theirs": "x" } } });
         put_over(

@@ -1,4 +1,4 @@
-//! Pure: who owns what of a live object, by its `managedFields`.
+//! Pure: the owners of the fields of a live object, by its `managedFields`.
 
 use std::borrow::Cow;
 
@@ -19,7 +19,7 @@ pub struct Ownership<'a> {
     operation: Cow<'a, str>,
     #[serde(default, borrow)]
     subresource: Cow<'a, str>,
-    /// When they last changed.
+    /// When the fields last changed.
     #[serde(default)]
     time: Option<Timestamp>,
     #[serde(rename = "fieldsV1", borrow)]
@@ -27,15 +27,15 @@ pub struct Ownership<'a> {
 }
 
 impl Ownership<'_> {
-    /// Whether a controller of ours owns them by apply. A child has one controller, so the prefix that all our field
-    /// managers share tells.
+    /// Whether one of our controllers owns the fields through an apply. A child has one controller, so the common prefix of our
+    /// field managers identifies it.
     #[must_use]
     pub fn is_ours(&self) -> bool {
         self.is_by("Apply") && self.is_of_us()
     }
 
-    /// Whether a controller of ours owns them by a creation, or by a patch: fields that it put back while it took away what
-    /// others had added.
+    /// Whether one of our controllers owns the fields through a creation, or through a patch, which restores fields while it
+    /// removes additions of others.
     #[must_use]
     pub fn is_patched(&self) -> bool {
         self.is_by("Update") && self.is_of_us()
@@ -58,16 +58,16 @@ impl Ownership<'_> {
     }
 }
 
-/// The owners of an object's fields, those of its subresources apart. Each set is a FieldsV1.
+/// The owners of an object's fields, without those of its subresources. Each set is a FieldsV1.
 #[derive(Debug, Default)]
 pub struct Owners {
-    /// What is ours by apply.
+    /// What we own through applies.
     pub applied: Option<Value>,
-    /// What is ours by a creation or a patch.
+    /// What we own through a creation or patches.
     pub patched: Option<Value>,
-    /// When what is ours was last changed by us, in the API server's time.
+    /// When we last changed what we own, by the clock of the API server.
     pub since: Option<Timestamp>,
-    /// What is others', a set for each.
+    /// What others own, one set for each manager.
     pub others: Vec<Value>,
 }
 
@@ -75,7 +75,7 @@ impl Owners {
     /// Reads the metadata of an object.
     ///
     /// # Errors
-    /// If it is not of the shape expected.
+    /// If the metadata has an unexpected shape.
     pub fn read(metadata: &str) -> serde_json::Result<Self> {
         #[derive(Default, Deserialize)]
         struct Managed<'a> {
@@ -99,7 +99,7 @@ impl Owners {
         Ok(owners)
     }
 
-    /// What is ours, one way or the other.
+    /// Everything that we own.
     #[must_use]
     pub fn ours(&self) -> Option<Cow<'_, Value>> {
         match (&self.applied, &self.patched) {
@@ -113,7 +113,7 @@ impl Owners {
     }
 }
 
-/// Adds a FieldsV1 to another. An empty one stands for the field itself, and says less than one that names what is in it.
+/// Adds a FieldsV1 to another. An empty one stands for the field itself, and is less specific than one that names its content.
 fn unite(all: &mut Value, more: &Value) {
     let (Value::Object(all), Value::Object(more)) = (&mut *all, more) else {
         if all.is_null() {
@@ -126,7 +126,7 @@ fn unite(all: &mut Value, more: &Value) {
     }
 }
 
-/// Whether a FieldsV1 has that path, or the whole of something that it leads through.
+/// Whether a FieldsV1 contains that path, or all of a field on the way.
 pub(super) fn owns(fields: &Value, path: &[impl AsRef<str>]) -> bool {
     let mut place = fields;
     for step in path {
@@ -142,9 +142,9 @@ pub(super) fn owns(fields: &Value, path: &[impl AsRef<str>]) -> bool {
     true
 }
 
-/// The `managedFields` with which what is ours by a creation or a patch (of it, these fields) is ours by apply, so that the
-/// next apply takes away what it does not send.
-pub(super) fn gathered(managed: &[Value], fields: Value) -> Vec<Value> {
+/// The `managedFields` after the migration: these fields, which we own through a creation or patches, are owned by apply, so that
+/// the next apply removes what it does not send.
+pub(super) fn migrated(managed: &[Value], fields: Value) -> Vec<Value> {
     let is = |entry: &Value, test: fn(&Ownership<'_>) -> bool| {
         serde_json::from_str::<Ownership<'_>>(&entry.to_string()).is_ok_and(|entry| test(&entry))
     };
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_patched_is_ours_too_and_is_gathered_into_what_was_applied() {
+    fn patched_fields_are_owned_and_are_migrated_to_the_apply() {
         let port = "k:{\"port\":80,\"protocol\":\"TCP\"}";
         let managed = [
             entry("multi-operator-my-app", "Apply", &json!({ "f:spec": { "f:selector": {} } })),
@@ -187,18 +187,18 @@ mod tests {
         assert_eq!(owners.ours().as_deref(), Some(&all));
 
         let patched = || owners.patched.clone().unwrap();
-        let gathered = gathered(&managed, patched());
-        assert_eq!(gathered, [entry("multi-operator-my-app", "Apply", &all), managed[1].clone()]);
-        let alone = super::gathered(&managed[2..], patched());
-        assert_eq!(alone, [entry("multi-operator-my-app", "Apply", &patched())]);
+        let migrated = migrated(&managed, patched());
+        assert_eq!(migrated, [entry("multi-operator-my-app", "Apply", &all), managed[1].clone()]);
+        let only_patched = super::migrated(&managed[2..], patched());
+        assert_eq!(only_patched, [entry("multi-operator-my-app", "Apply", &patched())]);
         assert!(Owners::read("null").unwrap().ours().is_none());
     }
 
     #[test]
-    fn what_is_owned_whole_is_owned_in_all_its_parts() {
+    fn an_owned_field_is_owned_with_all_its_parts() {
         let fields = json!({ "f:spec": { "f:type": {}, "f:a": { "f:b": {} } } });
         assert!(owns(&fields, &["f:spec", "f:type"]));
-        assert!(owns(&fields, &["f:spec", "f:type", "f:within"]), "it is owned whole");
+        assert!(owns(&fields, &["f:spec", "f:type", "f:within"]), "the complete field is owned");
         assert!(!owns(&fields, &["f:spec", "f:other"]));
     }
 }

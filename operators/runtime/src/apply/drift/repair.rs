@@ -1,35 +1,35 @@
-//! Pure: the patch that makes a child as it should be where an apply would not, because of what others have added; and the one
-//! that puts back what they have changed, which costs less than an apply.
+//! Pure: the patch that makes a child as desired where an apply would not, because of additions of others; and the patch that
+//! restores what others have changed, which costs less than an apply.
 //!
-//! The first is made from the live object, whole, and of that very version: it takes away the additions that are to go, and puts
-//! in what we send. The fields that it puts in are then ours by a patch, as those of a creation are, and count as ours; an
-//! apply that does not send all of them gathers them first ([`gathering`]).
+//! The first is built from the complete live object, and applies to that version only: it removes additions, and sets what we
+//! send. We own the fields that it sets through a patch, like those of a creation. An apply that does not send all of them
+//! migrates their ownership first ([`ownership_migration`]).
 
 use serde_json::{Map, Value, json};
 
 use super::additions::{Additions, child, is_cluster_ip};
 use super::defaults::{disown_defaults, disown_filled_in};
 use super::overlay::put_over;
-use super::ownership::{Owners, gathered};
+use super::ownership::{Owners, migrated};
 use super::rules::rules;
 use super::selector::Selector;
-use crate::plan::meta::Kind;
+use crate::plan::meta::ResourceKind;
 use crate::plan::reported::Reported;
 
-/// What takes away what others have added.
+/// Removes what others have added.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Repair {
-    /// A merge patch, of the version that it was made from.
+    /// A merge patch for the version that it was built from.
     pub patch: Value,
-    /// Whether fields stay that are ours and not sent any more: what takes them away is an apply.
+    /// Whether owned fields stay that are no longer sent: an apply removes them.
     pub leaves: bool,
 }
 
-/// What makes `live` be as `body` says; `None` if no addition is to go.
+/// The patch that makes `live` match `body`; `None` if there is no addition to remove.
 ///
 /// # Errors
-/// If `live` is not of the shape expected.
-pub fn of(kind: &Kind, live: &Value, body: &Value) -> serde_json::Result<Option<Repair>> {
+/// If `live` has an unexpected shape.
+pub fn of(kind: &ResourceKind, live: &Value, body: &Value) -> serde_json::Result<Option<Repair>> {
     let mut owners = Owners::read(&live["metadata"].to_string())?;
     let additions = Additions::find(rules(kind), live, &owners);
     if !additions.outlast(body) {
@@ -45,18 +45,18 @@ pub fn of(kind: &Kind, live: &Value, body: &Value) -> serde_json::Result<Option<
     Ok(Some(Repair { patch, leaves }))
 }
 
-/// What puts back what others have changed.
+/// Restores what others have changed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Restore {
-    /// A JSON patch. It bears no version, so that a write in between which is none of its business, such as one of the status, costs
-    /// nothing: the API server tries again by itself. Instead it tests that the child is the very one and still belongs to whom it
-    /// did, and, of each place that it changes, that what is there is what was seen.
+    /// A JSON patch. It contains no version, so an unrelated write in between, such as one of the status, costs nothing: the API
+    /// server retries on its own. Instead, it tests that the child has the same uid and owner, and that each place that it
+    /// changes has the observed value.
     pub patch: Value,
-    /// The version that was seen.
+    /// The observed version.
     pub version: Value,
 }
 
-/// What puts what `body` says into `live`; `None` if it is there already.
+/// The patch that sets what `body` contains in `live`; `None` if nothing differs.
 #[must_use]
 pub fn restoring(live: &Value, body: &Value) -> Option<Restore> {
     let metadata = &live["metadata"];
@@ -65,11 +65,11 @@ pub fn restoring(live: &Value, body: &Value) -> Option<Restore> {
     let guards = steps.len();
     let mut restored = live.clone();
     put_over(&mut restored, body);
-    lead("", live, &restored, &mut steps);
+    add_steps("", live, &restored, &mut steps);
     (steps.len() > guards).then(|| Restore { patch: steps.into(), version: metadata["resourceVersion"].clone() })
 }
 
-/// Whether `after` has some of what a FieldsV1 names and `body` has not.
+/// Whether `after` has fields of a FieldsV1 that `body` does not have.
 fn leaves(after: &Value, body: &Value, fields: &Value) -> bool {
     let mut below = fields.as_object().into_iter().flatten().filter(|(step, _)| *step != ".");
     below.any(|(step, below)| match (child(after, step).filter(|value| !value.is_null()), child(body, step)) {
@@ -79,18 +79,23 @@ fn leaves(after: &Value, body: &Value, fields: &Value) -> bool {
     })
 }
 
-/// The merge patch that makes ours by apply what is ours by a patch, where `body` does not send all of that; else `None`.
+/// The merge patch that migrates ownership from patches to applies, if `body` does not send all of the patched fields.
 ///
-/// Where all was told to be as asked, nothing of what the API server fills in has been sent and is so no longer: if it is not at its
-/// default, a webhook that looks at creations alone has put it there. It becomes nobody's, for the apply that follows would take it
-/// away, and pods would be replaced.
+/// If the status reports everything as desired, no field with a default was sent and is no longer sent. So a field that is not at
+/// its default was set by a webhook for creations only. It is left without an owner: otherwise, the apply that follows would
+/// remove it, and pods would be replaced.
 ///
 /// # Errors
-/// If `live` is not of the shape expected.
-pub fn gathering(kind: &Kind, live: &Value, body: &Value, told: Reported) -> serde_json::Result<Option<Value>> {
+/// If `live` has an unexpected shape.
+pub fn ownership_migration(
+    kind: &ResourceKind,
+    live: &Value,
+    body: &Value,
+    reported: Reported,
+) -> serde_json::Result<Option<Value>> {
     let metadata = &live["metadata"];
     let Some(mut patched) = Owners::read(&metadata.to_string())?.patched else { return Ok(None) };
-    // With another tag of an image another way to pull it is the default, and what was filled in before is none any more.
+    // Another tag of an image may change the default pull policy; the earlier default is then none any more.
     let (mut left, mut after) = (patched.clone(), live.clone());
     put_over(&mut after, body);
     disown_defaults(kind, &mut left, &after);
@@ -98,25 +103,25 @@ pub fn gathering(kind: &Kind, live: &Value, body: &Value, told: Reported) -> ser
         return Ok(None);
     }
     disown_defaults(kind, &mut patched, live);
-    if told == Reported::All {
+    if reported == Reported::All {
         disown_filled_in(kind, &mut patched, live);
     }
     let managed = metadata["managedFields"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let managed = gathered(managed, patched);
+    let managed = migrated(managed, patched);
     Ok(Some(json!({ "metadata": { "resourceVersion": metadata["resourceVersion"], "managedFields": managed } })))
 }
 
-/// Whether `body` has all that a FieldsV1 names.
+/// Whether `body` has all fields that a FieldsV1 names.
 fn sends(body: &Value, fields: &Value) -> bool {
     let mut below = fields.as_object().into_iter().flatten().filter(|(step, _)| *step != ".");
     below.all(|(step, below)| child(body, step).map_or_else(|| is_hollow(below), |body| sends(body, below)))
 }
 
-/// Whether nothing but structs within it are ours, each itself and without a field: a creation owns those that were filled in, like
-/// the pace in a Deployment's strategy. Where nothing is sent in their place they may stay.
+/// Whether we own only structs within it, and no field of them: a creation owns structs that were filled in, like `rollingUpdate`
+/// in the strategy of a Deployment. They may stay if nothing is sent in their place.
 fn is_hollow(fields: &Value) -> bool {
     fields.as_object().is_some_and(|below| {
-        // What is empty stands for a value.
+        // An empty set stands for a value.
         let only_itself =
             |below: &Value| below.as_object().is_some_and(|below| below.len() == 1 && below.contains_key("."));
         !below.is_empty() && below.iter().all(|(step, below)| step != "." && only_itself(below))
@@ -132,14 +137,14 @@ fn repaired(live: &Value, body: &Value, additions: &Additions) -> Value {
         }
     }
     if is_cluster_ip(body) && !is_cluster_ip(live) {
-        remove_what_a_type_brings(&mut repaired["spec"]);
+        remove_fields_of_other_types(&mut repaired["spec"]);
     }
     put_over(&mut repaired, body);
     repaired
 }
 
-/// The field that the API server fills in with the value of this one, and from which it would fill this one in again: who has
-/// applied one name of the service account does not own the other.
+/// The field that the API server copies from this one, and from which it would fill in this one again: a manager that applied one
+/// name of the service account does not own the other.
 /// (kubernetes: pkg/apis/core/v1/conversion.go)
 fn twin(path: &[Box<str>]) -> Option<Vec<Box<str>>> {
     let (last, above) = path.split_last()?;
@@ -151,9 +156,10 @@ fn twin(path: &[Box<str>]) -> Option<Vec<Box<str>>> {
     Some(above.iter().cloned().chain([twin.into()]).collect())
 }
 
-/// What the API server refuses in a Service of the type ClusterIP, or takes away with the type unless it is changed.
-fn remove_what_a_type_brings(spec: &mut Value) {
-    const BROUGHT: [&str; 7] = [
+/// Removes what the API server rejects in a Service of the type ClusterIP, or removes together with the type unless it is
+/// changed.
+fn remove_fields_of_other_types(spec: &mut Value) {
+    const OF_OTHER_TYPES: [&str; 7] = [
         "allocateLoadBalancerNodePorts",
         "externalName",
         "externalTrafficPolicy",
@@ -163,24 +169,24 @@ fn remove_what_a_type_brings(spec: &mut Value) {
         "loadBalancerSourceRanges",
     ];
     if let Some(spec) = spec.as_object_mut() {
-        BROUGHT.iter().for_each(|field| drop(spec.remove(*field)));
+        OF_OTHER_TYPES.iter().for_each(|field| drop(spec.remove(*field)));
     }
     for port in spec["ports"].as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut) {
         port.remove("nodePort");
     }
 }
 
-/// Takes out what is at a path, with what that leaves empty above it.
+/// Removes the value at a path, and parents that become empty.
 fn remove(place: &mut Value, path: &[Box<str>]) {
     let Some((step, rest)) = path.split_first() else { return };
-    let goes = match rest {
+    let is_removed = match rest {
         [] => true,
         _ => child_mut(place, step).is_some_and(|next| {
             remove(next, rest);
             next.as_object().is_some_and(Map::is_empty) || next.as_array().is_some_and(Vec::is_empty)
         }),
     };
-    if !goes {
+    if !is_removed {
         return;
     }
     match (place, step.strip_prefix("f:")) {
@@ -207,17 +213,17 @@ fn difference(before: &Value, after: &Value) -> Option<Value> {
     let (Value::Object(old), Value::Object(new)) = (before, after) else {
         return (before != after).then(|| after.clone());
     };
-    let gone = old.keys().filter(|name| !new.contains_key(*name)).map(|name| (name.clone(), Value::Null));
+    let removed = old.keys().filter(|name| !new.contains_key(*name)).map(|name| (name.clone(), Value::Null));
     let changed = new.iter().filter_map(|(name, value)| {
         let changed = old.get(name).map_or_else(|| Some(value.clone()), |old| difference(old, value))?;
         Some((name.clone(), changed))
     });
-    let patch: Map<String, Value> = gone.chain(changed).collect();
+    let patch: Map<String, Value> = removed.chain(changed).collect();
     (!patch.is_empty()).then_some(Value::Object(patch))
 }
 
-/// Adds the steps of the JSON patch that lead from one value to another. Lists are replaced whole.
-fn lead(path: &str, before: &Value, after: &Value, steps: &mut Vec<Value>) {
+/// Adds the steps of the JSON patch that lead from one value to another. Lists are replaced as a whole.
+fn add_steps(path: &str, before: &Value, after: &Value, steps: &mut Vec<Value>) {
     let (Value::Object(old), Value::Object(new)) = (before, after) else {
         if before != after {
             steps.extend([test(path, before), json!({ "op": "replace", "path": path, "value": after })]);
@@ -230,7 +236,7 @@ fn lead(path: &str, before: &Value, after: &Value, steps: &mut Vec<Value>) {
     }
     for (name, value) in new {
         match old.get(name) {
-            Some(old) => lead(&below(name), old, value, steps),
+            Some(old) => add_steps(&below(name), old, value, steps),
             None if value.is_null() => {}
             None => {
                 let value = without_nulls(value);
@@ -243,12 +249,12 @@ fn lead(path: &str, before: &Value, after: &Value, steps: &mut Vec<Value>) {
     }
 }
 
-/// The API server takes a test for null to hold where nothing is.
+/// In the API server, a test for null holds where no value exists.
 fn test(path: &str, value: &Value) -> Value {
     json!({ "op": "test", "path": path, "value": value })
 }
 
-/// What a merge into nothing would make of it.
+/// The value without null fields, like the result of a merge patch into nothing.
 fn without_nulls(value: &Value) -> Value {
     let Value::Object(fields) = value else { return value.clone() };
     let fields = fields.iter().filter(|(_, value)| !value.is_null());

@@ -1,20 +1,20 @@
-//! Pure: which places of a child are ours alone, by kind. docs/my-app.md ("What is ours") says the same in words.
+//! Pure: the exclusive places of a child, by kind: only we may fill them. docs/my-app.md ("Field ownership") describes them.
 
 use std::sync::LazyLock;
 
-use crate::plan::meta::Kind;
+use crate::plan::meta::ResourceKind;
 
 /// The places of one kind, as a tree of steps.
 #[derive(Debug, Default)]
-pub struct Rules {
-    pub(super) below: Vec<(Step, Rules)>,
-    pub(super) alone: Option<Alone>,
+pub struct FieldRules {
+    pub(super) below: Vec<(RuleStep, FieldRules)>,
+    pub(super) exclusive: Option<Exclusive>,
 }
 
-/// What is here is ours alone: if it is not sent, it is to go.
+/// Marks a place as exclusive: a value that is not sent is removed.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Alone {
-    /// So many of the steps that lead here must be sent for the place to be ours.
+pub(super) struct Exclusive {
+    /// How many of the steps to this place must be sent for it to be exclusive.
     pub(super) within: usize,
     /// The value that the API server fills in, which may stay.
     pub(super) default: Option<&'static str>,
@@ -22,7 +22,7 @@ pub(super) struct Alone {
 
 /// One step of a path.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum RuleStep {
     /// A field, as FieldsV1 writes it.
     Field(String),
     /// Any field.
@@ -32,22 +32,22 @@ pub(super) enum Step {
 }
 
 /// A path, and the value that the API server fills in. `[..]` is any item of a list, by its keys in alphabetical order; `*` is
-/// any field. Up to the last `!` a path must be sent for the rest to be ours.
-pub(super) type Line = (&'static str, Option<&'static str>);
+/// any field. The path up to the last `!` must be sent for the rest to be exclusive.
+pub(super) type RuleLine = (&'static str, Option<&'static str>);
 
-const SERVICE: &[Line] =
+const SERVICE: &[RuleLine] =
     &[("spec/ports/[port,protocol]", None), ("spec/type", Some("ClusterIP")), ("spec/loadBalancerSourceRanges", None)];
 
-/// More would be served than the spec says, or by another certificate.
-const INGRESS: &[Line] = &[("spec/tls", None), ("spec/defaultBackend", None)];
+/// Otherwise, an Ingress would serve more than the spec says, or with another certificate.
+const INGRESS: &[RuleLine] = &[("spec/tls", None), ("spec/defaultBackend", None)];
 
-/// The API server refuses both.
-const DISRUPTION_BUDGET: &[Line] = &[("spec/minAvailable", None), ("spec/maxUnavailable", None)];
+/// The API server rejects both together.
+const DISRUPTION_BUDGET: &[RuleLine] = &[("spec/minAvailable", None), ("spec/maxUnavailable", None)];
 
-/// An entry that is in `data`, too: the API server refuses both.
-const CONFIG_MAP: &[Line] = &[("binaryData/*", None)];
+/// An entry that is in `data`, too: the API server rejects both together.
+const CONFIG_MAP: &[RuleLine] = &[("binaryData/*", None)];
 
-const DEPLOYMENT: &[Line] = &[
+const DEPLOYMENT: &[RuleLine] = &[
     ("spec/progressDeadlineSeconds", Some("600")),
     ("spec/minReadySeconds", None),
     ("spec/revisionHistoryLimit", Some("10")),
@@ -56,11 +56,11 @@ const DEPLOYMENT: &[Line] = &[
     ("spec/strategy!/rollingUpdate/maxUnavailable", Some("25%")),
 ];
 
-const POD: &[Line] = &[
+const POD: &[RuleLine] = &[
     ("terminationGracePeriodSeconds", Some("30")),
     ("serviceAccountName", None),
     ("serviceAccount", None),
-    // What confines pods is refused beside another system than Linux.
+    // The security settings are rejected for an operating system other than Linux.
     ("os", None),
     ("securityContext/runAsNonRoot", None),
     ("securityContext/seccompProfile!/localhostProfile", None),
@@ -76,7 +76,7 @@ const POD: &[Line] = &[
     ("volumes/[name]!/persistentVolumeClaim!/readOnly", None),
 ];
 
-const CONTAINER: &[Line] = &[
+const CONTAINER: &[RuleLine] = &[
     ("command", None),
     ("args", None),
     ("workingDir", None),
@@ -96,13 +96,13 @@ const CONTAINER: &[Line] = &[
     ("volumeMounts/[mountPath]!/subPathExpr", None),
     // A volume is not both mounted and a device.
     ("volumeDevices/[devicePath]", None),
-    // Each of them is refused beside what confines a container.
+    // Each of them is rejected together with our security settings.
     ("securityContext/privileged", None),
     ("securityContext/capabilities/add", None),
     ("securityContext/capabilities/drop", None),
 ];
 
-const PROBE: &[Line] = &[
+const PROBE: &[RuleLine] = &[
     ("", None),
     ("!/exec", None),
     ("!/grpc", None),
@@ -116,8 +116,8 @@ const PROBE: &[Line] = &[
     ("!/failureThreshold", Some("3")),
 ];
 
-/// Of a probe, or of what is done before a container stops.
-const HANDLER: &[Line] = &[
+/// Fields of the handler of a probe or of `preStop`.
+const HANDLER: &[RuleLine] = &[
     ("!/httpGet!/host", None),
     ("!/httpGet!/httpHeaders", None),
     ("!/httpGet!/path", Some("/")),
@@ -127,15 +127,15 @@ const HANDLER: &[Line] = &[
 
 /// The places of that kind.
 #[must_use]
-pub fn rules(kind: &Kind) -> &'static Rules {
-    static NONE: Rules = Rules { below: Vec::new(), alone: None };
-    static SERVICES: LazyLock<Rules> = LazyLock::new(|| Rules::default().with("", SERVICE));
-    static BUDGETS: LazyLock<Rules> = LazyLock::new(|| Rules::default().with("", DISRUPTION_BUDGET));
-    static INGRESSES: LazyLock<Rules> = LazyLock::new(|| Rules::default().with("", INGRESS));
-    static MAPS: LazyLock<Rules> = LazyLock::new(|| Rules::default().with("", CONFIG_MAP));
-    static DEPLOYMENTS: LazyLock<Rules> = LazyLock::new(|| {
+pub fn rules(kind: &ResourceKind) -> &'static FieldRules {
+    static NONE: FieldRules = FieldRules { below: Vec::new(), exclusive: None };
+    static SERVICES: LazyLock<FieldRules> = LazyLock::new(|| FieldRules::default().with("", SERVICE));
+    static BUDGETS: LazyLock<FieldRules> = LazyLock::new(|| FieldRules::default().with("", DISRUPTION_BUDGET));
+    static INGRESSES: LazyLock<FieldRules> = LazyLock::new(|| FieldRules::default().with("", INGRESS));
+    static MAPS: LazyLock<FieldRules> = LazyLock::new(|| FieldRules::default().with("", CONFIG_MAP));
+    static DEPLOYMENTS: LazyLock<FieldRules> = LazyLock::new(|| {
         let (pod, container) = ("spec/template/spec/", "spec/template/spec/containers/[name]!/");
-        let rules = Rules::default().with("", DEPLOYMENT).with(pod, POD).with(container, CONTAINER);
+        let rules = FieldRules::default().with("", DEPLOYMENT).with(pod, POD).with(container, CONTAINER);
         let probes = ["startupProbe", "readinessProbe", "livenessProbe"];
         let rules = probes.iter().fold(rules, |rules, probe| rules.with(&format!("{container}{probe}"), PROBE));
         let handlers = probes.iter().chain(&["lifecycle/preStop"]);
@@ -151,16 +151,16 @@ pub fn rules(kind: &Kind) -> &'static Rules {
     }
 }
 
-impl Rules {
-    /// The top-level fields that they speak of.
+impl FieldRules {
+    /// The top-level fields that the rules name.
     pub(crate) fn fields(&self) -> impl Iterator<Item = &str> {
         self.below.iter().filter_map(|(step, _)| match step {
-            Step::Field(field) => field.strip_prefix("f:"),
+            RuleStep::Field(field) => field.strip_prefix("f:"),
             _ => None,
         })
     }
 
-    pub(super) fn with(mut self, prefix: &str, lines: &[Line]) -> Self {
+    pub(super) fn with(mut self, prefix: &str, lines: &[RuleLine]) -> Self {
         for (path, default) in lines {
             self.add(&format!("{prefix}{path}"), *default);
         }
@@ -171,7 +171,7 @@ impl Rules {
         let within = path.rfind('!').map_or(0, |sent| path[..sent].split('/').count());
         let mut place = self;
         for part in path.split('/') {
-            let step = Step::parse(part.trim_end_matches('!'));
+            let step = RuleStep::parse(part.trim_end_matches('!'));
             let known = place.below.iter().position(|(other, _)| *other == step);
             let next = known.unwrap_or_else(|| {
                 place.below.push((step, Self::default()));
@@ -179,11 +179,11 @@ impl Rules {
             });
             place = &mut place.below[next].1;
         }
-        place.alone = Some(Alone { within, default });
+        place.exclusive = Some(Exclusive { within, default });
     }
 }
 
-impl Step {
+impl RuleStep {
     fn parse(part: &str) -> Self {
         match part.strip_prefix('[').and_then(|keys| keys.strip_suffix(']')) {
             Some(keys) => Self::Items(keys.split(',').map(str::to_owned).collect()),

@@ -1,5 +1,5 @@
-//! Pure: names of items of a list, as FieldsV1 has them, and the items that they name. Whoever writes an object may give it
-//! thousands of both, so neither is gone through for each of the other.
+//! Pure: matches the names of list items in a FieldsV1 to the items. An object may have thousands of both, so they are matched by
+//! hash.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -7,13 +7,13 @@ use serde_json::{Map, Value};
 
 use super::overlay::key_of;
 
-/// Names items of a list.
+/// The name of list items.
 pub(super) enum Selector {
     Keys(Map<String, Value>),
     Value(Value),
 }
 
-/// By which fields an item is told from others; none, if by all of it.
+/// The fields that identify an item; `None` if its complete value does.
 type Keys = Option<Vec<String>>;
 
 impl Selector {
@@ -33,8 +33,8 @@ impl Selector {
         }
     }
 
-    /// The fields that it goes by, and the [`text`] of the items that it names.
-    fn sought(&self) -> (Keys, String) {
+    /// The fields that identify the items, and their [`text`].
+    fn identity(&self) -> (Keys, String) {
         match self {
             Self::Keys(keys) => (Some(keys.keys().cloned().collect()), lines(keys.values().map(Value::to_string))),
             Self::Value(value) => (None, value.to_string()),
@@ -42,7 +42,7 @@ impl Selector {
     }
 }
 
-/// What an item has in these fields.
+/// The values of an item in these fields.
 fn text(item: &Value, keys: &Keys) -> String {
     match keys {
         Some(keys) => lines(keys.iter().map(|key| key_of(item, key).to_string())),
@@ -50,50 +50,50 @@ fn text(item: &Value, keys: &Keys) -> String {
     }
 }
 
-/// JSON has no line breaks of its own.
+/// Compact JSON contains no line breaks.
 fn lines(parts: impl Iterator<Item = String>) -> String {
     parts.fold(String::new(), |all, part| all + &part + "\n")
 }
 
-/// What a FieldsV1 says of the items that it names.
-pub(super) struct Named<'a>(BTreeMap<Keys, HashMap<String, &'a Value>>);
+/// What a FieldsV1 contains for the items that it names.
+pub(super) struct NamedItems<'a>(BTreeMap<Keys, HashMap<String, &'a Value>>);
 
-impl<'a> Named<'a> {
+impl<'a> NamedItems<'a> {
     pub(super) fn by(owned: &'a Map<String, Value>) -> Self {
         let mut all: BTreeMap<Keys, HashMap<String, &Value>> = BTreeMap::new();
         for (path, below) in owned {
-            let Some((keys, text)) = Selector::parse(path).map(|selector| selector.sought()) else { continue };
+            let Some((keys, text)) = Selector::parse(path).map(|selector| selector.identity()) else { continue };
             all.entry(keys).or_default().entry(text).or_insert(below);
         }
         Self(all)
     }
 
-    /// What it says of that one.
+    /// What it contains for that item.
     pub(super) fn of(&self, item: &Value) -> Option<&'a Value> {
         self.0.iter().find_map(|(keys, named)| named.get(&text(item, keys)).copied())
     }
 }
 
-/// The items of a list, to be found by their names.
-pub(super) struct Items<'a> {
+/// The items of a list, indexed by their names.
+pub(super) struct ItemIndex<'a> {
     items: &'a [Value],
     found: BTreeMap<Keys, HashMap<String, &'a Value>>,
 }
 
-impl<'a> Items<'a> {
+impl<'a> ItemIndex<'a> {
     pub(super) fn of(items: &'a [Value]) -> Self {
         Self { items, found: BTreeMap::new() }
     }
 
-    /// The first one that bears that name.
+    /// The first item of that name.
     pub(super) fn named(&mut self, path: &str) -> Option<&'a Value> {
-        let (keys, sought) = Selector::parse(path)?.sought();
+        let (keys, identity) = Selector::parse(path)?.identity();
         let items = self.items;
         let found = self.found.entry(keys).or_insert_with_key(|keys| {
-            // Of two with the same keys, the last one put in stays.
+            // Of two items with the same keys, the last one inserted stays.
             items.iter().rev().map(|item| (text(item, keys), item)).collect()
         });
-        found.get(&sought).copied()
+        found.get(&identity).copied()
     }
 }
 
@@ -113,14 +113,18 @@ mod tests {
             json!({ "port": 53, "a": 2 }),
             json!("x"),
         ];
-        let mut all = Items::of(&items);
+        let mut all = ItemIndex::of(&items);
         assert_eq!(all.named("k:{\"port\":53,\"protocol\":\"UDP\"}"), Some(&items[0]));
-        assert_eq!(all.named("k:{\"port\":53,\"protocol\":\"TCP\"}"), Some(&items[1]), "the first, of the default");
+        assert_eq!(
+            all.named("k:{\"port\":53,\"protocol\":\"TCP\"}"),
+            Some(&items[1]),
+            "the first one, by the default protocol"
+        );
         assert_eq!((all.named("v:\"x\""), all.named("f:port"), all.named("v:\"y\"")), (Some(&items[3]), None, None));
         let owned = json!({ ".": {}, "k:{\"port\":53,\"protocol\":\"TCP\"}": { "f:a": {} }, "v:\"x\"": {} });
-        let named = Named::by(owned.as_object().unwrap());
+        let named = NamedItems::by(owned.as_object().unwrap());
         let says = items.each_ref().map(|item| named.of(item).is_some());
-        assert_eq!(says, [false, true, true, true], "each of those with the same keys");
+        assert_eq!(says, [false, true, true, true], "each item with the same keys");
     }
 
     #[test]
@@ -129,9 +133,9 @@ mod tests {
         let items: Vec<Value> = (0..20_000).map(|at| json!({ "name": format!("n{at}") })).collect();
         let owned: Map<String, Value> = names().map(|name| (name, json!({}))).collect();
         let begun = Instant::now();
-        let named = Named::by(&owned);
+        let named = NamedItems::by(&owned);
         assert!(items.iter().all(|item| named.of(item).is_some()));
-        let mut all = Items::of(&items);
+        let mut all = ItemIndex::of(&items);
         assert!(names().all(|name| all.named(&name).is_some()));
         assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
     }

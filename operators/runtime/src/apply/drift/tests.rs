@@ -1,4 +1,4 @@
-//! What is drift, and what is none.
+//! Drift, and differences that are none.
 
 use serde_json::{Value, json};
 
@@ -36,12 +36,12 @@ fn live() -> Value {
 }
 
 #[test]
-fn what_others_add_is_no_drift() {
+fn additions_of_others_are_no_drift() {
     assert_eq!(Fingerprint::of_owned(&live(), &owned()), Fingerprint::of_rendered(&rendered()));
 }
 
 #[test]
-fn a_changed_value_a_lost_field_and_a_field_we_dropped_are_drift() {
+fn a_changed_value_a_lost_field_and_a_dropped_field_are_drift() {
     let ours = Fingerprint::of_rendered(&rendered());
     let mut edited = live();
     edited["spec"]["replicas"] = json!(4);
@@ -55,7 +55,7 @@ fn a_changed_value_a_lost_field_and_a_field_we_dropped_are_drift() {
 }
 
 #[test]
-fn a_pause_that_is_none_is_as_if_it_were_not_sent() {
+fn paused_false_counts_as_not_sent() {
     let deployment = |paused| Fingerprint::of_rendered(&json!({ "spec": { "replicas": 1, "paused": paused } }));
     assert_eq!(deployment(json!(false)), deployment(json!(null)));
     assert_ne!(deployment(json!(true)), deployment(json!(null)));
@@ -64,20 +64,20 @@ fn a_pause_that_is_none_is_as_if_it_were_not_sent() {
     assert_eq!(Fingerprint::of_owned(&live, &owned), deployment(json!(false)), "one write is enough");
 }
 
-/// What field ownership says of additions, as the API server records it after an update by somebody else.
+/// Field ownership after an update by another manager, as the API server records it.
 #[test]
-fn an_addition_is_seen_where_a_field_is_owned_whole_and_nowhere_else() {
+fn an_addition_shows_only_in_an_atomic_field() {
     let port = json!({ "name": "app", "port": 80, "protocol": "TCP", "targetPort": 80 });
     let item = "k:{\"port\":80,\"protocol\":\"TCP\"}";
     let whole = json!({ ".": {}, "f:name": {}, "f:port": {}, "f:protocol": {}, "f:targetPort": {} });
     let rendered = Fingerprint::of_rendered(&json!({ "spec": { "selector": { "app": "web" }, "ports": [port] } }));
     let owned = json!({ "f:spec": { "f:selector": {}, "f:ports": { item: whole } } });
 
-    // A selector is atomic: who adds a key to it owns all of it from then on.
+    // A selector is atomic: a manager that adds a key owns all of it.
     let selector = json!({ "spec": { "selector": { "app": "web", "x": "y" }, "ports": [port] } });
     let without_selector = json!({ "f:spec": { "f:ports": { item: whole } } });
     assert_ne!(Fingerprint::of_owned(&selector, &without_selector), rendered);
-    // So it is with the number of a port, which is part of its key.
+    // The same holds for the number of a port, which is part of its key.
     let other = json!({ "name": "app", "port": 81, "protocol": "TCP", "targetPort": 80 });
     let renumbered = json!({ "spec": { "selector": { "app": "web" }, "ports": [other] } });
     assert_ne!(Fingerprint::of_owned(&renumbered, &json!({ "f:spec": { "f:selector": {} } })), rendered);
@@ -88,9 +88,9 @@ fn an_addition_is_seen_where_a_field_is_owned_whole_and_nowhere_else() {
     assert_eq!(Fingerprint::of_owned(&another, &owned), rendered);
 }
 
-/// Else an entry that is empty, and is edited, would count as one that is not sent.
+/// Otherwise, an empty entry that is edited would count as not sent.
 #[test]
-fn an_entry_of_a_map_counts_though_it_is_empty() {
+fn an_empty_entry_of_a_map_counts() {
     let sent = Fingerprint::of_rendered(&json!({ "metadata": { "labels": { "a": "" } }, "data": { "b": "" } }));
     let live = json!({ "metadata": { "labels": { "a": "" } }, "data": { "b": "by hand" } });
     let labels = json!({ "f:metadata": { "f:labels": { "f:a": {} } } });
@@ -100,9 +100,9 @@ fn an_entry_of_a_map_counts_though_it_is_empty() {
     assert_eq!(Fingerprint::of_owned(&live, &all), sent);
 }
 
-/// A label of a node has no value as a rule, and an empty selector finds all where none finds nothing.
+/// The label of a node is often empty, and an empty selector selects everything while none selects nothing.
 #[test]
-fn what_is_empty_and_says_something_counts() {
+fn empty_values_with_a_meaning_count() {
     let of = |pod: &Value| Fingerprint::of_rendered(&json!({ "spec": pod }));
     let plain = of(&json!({}));
     for said in [
@@ -144,7 +144,7 @@ fn order_counts_in_lists_and_not_in_maps() {
 }
 
 #[test]
-fn atomic_values_and_sets_are_compared_whole() {
+fn atomic_values_and_sets_are_compared_as_a_whole() {
     let live = json!({ "spec": { "command": ["a", "b"], "names": ["x", "theirs"] } });
     let owned = json!({ "f:spec": { "f:command": {}, "f:names": { "v:\"x\"": {} } } });
     let ours = json!({ "spec": { "command": ["a", "b"], "names": ["x"] } });
@@ -164,7 +164,7 @@ fn only_an_apply_of_ours_to_the_object_itself_is_ours() {
     assert!(!ours("kubectl", "Apply", ""));
 }
 
-/// The API server names it by the protocol that it has filled in.
+/// The API server names the port by the protocol that it filled in.
 #[test]
 fn a_port_that_is_sent_without_a_protocol_is_found_by_its_keys() {
     let of_port = |protocol: &str| Selector::parse(&format!("k:{{\"port\":80,\"protocol\":\"{protocol}\"}}")).unwrap();

@@ -1,4 +1,4 @@
-//! Whether a kind that may be missing is served.
+//! Whether the API server serves an optional kind.
 
 use std::future::pending;
 use std::time::Duration;
@@ -10,19 +10,19 @@ use kube::{Api, Client};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-use super::wire::Wire;
-use crate::cache::{Health, Projection};
+use super::watched_object::WatchedObject;
+use crate::cache::{KindHealth, Projection};
 use crate::retry::jittered;
 
-/// How far apart looks are, however many doubt.
-const LOOKS: Duration = Duration::from_secs(1);
+/// The least time between two checks, however many are requested.
+const MIN_RECHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How long after it was missed it is looked for a kind that somebody has asked for; each later pause is twice as long.
-const SEEKS: Duration = Duration::from_secs(10);
-/// The longest of them.
-const SELDOM: Duration = Duration::from_secs(60);
+/// The first interval of polling for a required kind that is not served; each later one is twice as long.
+const FIRST_POLL_INTERVAL: Duration = Duration::from_secs(10);
+/// The longest of these intervals.
+const LONGEST_POLL_INTERVAL: Duration = Duration::from_secs(60);
 
-/// Whether a failure says that the server knows no such kind.
+/// Whether a failure means that the API server does not know the kind.
 pub(super) fn is_missing(error: &watcher::Error) -> bool {
     match error {
         watcher::Error::InitialListFailed(error) | watcher::Error::WatchStartFailed(error) => is_unknown(error),
@@ -34,38 +34,39 @@ fn is_unknown(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 404)
 }
 
-/// Looks whenever somebody doubts that the kind is served, until it is not: a watch is told so only when it begins again.
-pub(super) async fn refuted<V: Projection>(api: Api<Wire<V>>, mut doubts: watch::Receiver<u64>) {
-    while doubts.changed().await.is_ok() {
+/// Checks at each request whether the kind is still served, and returns once it is not: a watch learns this only when it begins
+/// again.
+pub(super) async fn until_refuted<V: Projection>(api: Api<WatchedObject<V>>, mut rechecks: watch::Receiver<u64>) {
+    while rechecks.changed().await.is_ok() {
         if api.list_metadata(&ListParams::default().limit(1)).await.is_err_and(|error| is_unknown(&error)) {
             return;
         }
-        sleep(LOOKS).await;
+        sleep(MIN_RECHECK_INTERVAL).await;
     }
     pending().await
 }
 
-/// Waits until a kind that is not served is worth a list: it is served by now, or somebody is the first to ask for it.
-pub(super) async fn appears<V: Projection>(client: &Client, health: &Health) {
-    let mut pause = SEEKS;
-    while health.is_sought() {
+/// Waits until a kind that is not served may be listed again: it is served now, or it has just become required.
+pub(super) async fn until_served<V: Projection>(client: &Client, health: &KindHealth) {
+    let mut pause = FIRST_POLL_INTERVAL;
+    while health.is_required() {
         sleep(jittered(pause)).await;
-        pause = SELDOM.min(pause * 2);
-        health.reconsider();
-        if health.is_sought() && is_listed::<V>(client).await {
+        pause = LONGEST_POLL_INTERVAL.min(pause * 2);
+        health.refresh_required();
+        if health.is_required() && is_listed::<V>(client).await {
             return;
         }
     }
-    health.sought().await;
+    health.until_required().await;
 }
 
-/// Whether the API server names the kind among those that it serves: what it says of a group costs it less than a list.
+/// Whether discovery contains the kind: it costs the API server less than a list.
 async fn is_listed<V: Projection>(client: &Client) -> bool {
     let request = http::Request::get(format!("/apis/{}", V::KIND.api_version())).body(Vec::new());
     let Ok(request) = request else { return false };
     match client.request::<APIResourceList>(request).await {
         Ok(served) => served.resources.iter().any(|resource| resource.name == V::KIND.plural),
-        // Who may not ask, or gets no answer, is told by a list.
+        // If discovery fails, the list reports why.
         Err(error) => !is_unknown(&error),
     }
 }

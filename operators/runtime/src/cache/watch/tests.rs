@@ -1,4 +1,4 @@
-//! How a watch goes on after what interrupts it.
+//! How a watch continues after an interruption.
 
 mod optional;
 
@@ -10,14 +10,14 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout};
 use tower::BoxError;
 
-use super::super::health::State;
+use super::super::kind_health::WatchState;
 use super::*;
-use crate::projections::{Claim, ConfigMap};
+use crate::projections::{ConfigMap, Pvc};
 
-/// During a long outage the pauses between tries grow to many seconds; of what hung when it ended, none is waited for, and
-/// nothing is reported that the next try has not found.
+/// During a long outage the pauses between attempts grow to many seconds. After it, no watch waits for them, and a failure is
+/// reported only after the next attempt.
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_was_asked_for_in_an_outage_is_asked_for_again_at_once() {
+async fn a_watch_that_was_requested_in_an_outage_is_requested_again_at_once() {
     let outages = Outages::default();
     let (asked, mut asks) = mpsc::unbounded_channel();
     let over = outages.clone();
@@ -29,7 +29,7 @@ async fn a_watch_that_was_asked_for_in_an_outage_is_asked_for_again_at_once() {
             Err::<Response<Body>, _>(BoxError::from(SentIntoOutage))
         }
     });
-    let store = Arc::new(Store::<Claim>::new(1));
+    let store = Arc::new(Store::<Pvc>::new(1));
     let stop = CancellationToken::new();
     let client = Client::new(service, "default");
     let watch = tokio::spawn(run(store.clone(), client, None, outages.clone(), stop.clone()));
@@ -41,14 +41,14 @@ async fn a_watch_that_was_asked_for_in_an_outage_is_asked_for_again_at_once() {
         let ended = Instant::now();
         let again = timeout(Duration::from_secs(20), asks.recv()).await.expect("it asks again").expect("it runs");
         assert!(again.duration_since(ended) <= Duration::from_millis(1100), "{:?}", again.duration_since(ended));
-        assert_eq!(store.health().state(&"n".into()), State::Starting, "nothing is known of it yet");
+        assert_eq!(store.health().state(&"n".into()), WatchState::Starting, "nothing is known yet");
     }
     stop.cancel();
     watch.await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_ends_before_its_time_has_been_interrupted() {
+async fn a_watch_that_ends_early_was_interrupted() {
     let service = tower::service_fn(async |_: Request<Body>| Ok::<_, Infallible>(Response::new(Body::empty())));
     let health = Store::<ConfigMap>::new(1).health().clone();
     let client = reporting(Client::new(service, "default"), health.clone(), None);
@@ -56,10 +56,10 @@ async fn a_watch_that_ends_before_its_time_has_been_interrupted() {
     let interrupted = || health.interruption().now_or_never().is_some();
     send("/api/v1/configmaps?limit=100").await.unwrap();
     send("/api/v1/configmaps?watch=true&resourceVersion=1").await.unwrap();
-    assert!(!interrupted(), "a list is followed by a watch");
+    assert!(!interrupted(), "a watch follows a list");
     tokio::time::sleep(Duration::from_secs(44)).await;
     send("/api/v1/configmaps?watch=true&resourceVersion=2").await.unwrap();
-    assert!(!interrupted(), "the API server ends each");
+    assert!(!interrupted(), "the API server ends each watch");
     tokio::time::sleep(Duration::from_secs(20)).await;
     send("/api/v1/configmaps?watch=true&resourceVersion=3").await.unwrap();
     assert!(interrupted() && !interrupted());

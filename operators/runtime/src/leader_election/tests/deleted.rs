@@ -1,8 +1,8 @@
-//! A Lease that somebody deletes: who held it may not have noticed, and never do two lead.
+//! A Lease that is deleted: its holder may not have noticed, and never do two candidates lead.
 
 use super::*;
 
-/// A candidate at work, and when it may write.
+/// Starts a candidate, and returns its fence.
 fn start(server: &Server, name: &str, stop: &CancellationToken) -> Fence {
     let elector = server.candidate(name);
     let fence = elector.fence();
@@ -11,8 +11,8 @@ fn start(server: &Server, name: &str, stop: &CancellationToken) -> Fence {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_leader_makes_its_lease_again_and_no_standby_leads_meanwhile() {
-    for fault in [Fault::None, Fault::ForbidsWatches] {
+async fn a_leader_recreates_its_lease_and_no_standby_leads_in_the_meantime() {
+    for fault in [ServerFault::None, ServerFault::ForbidsWatches] {
         let (server, stop) = (Server::new(), CancellationToken::new());
         server.set(fault);
         let first = start(&server, "first", &stop);
@@ -21,20 +21,20 @@ async fn a_leader_makes_its_lease_again_and_no_standby_leads_meanwhile() {
         for moment in 0..8 {
             sleep(Duration::from_millis(20_100 + 300 * moment)).await;
             server.lease.send_replace(None);
-            let made = until_held_by(&server, "first").await;
-            assert!(made <= Duration::from_millis(2100), "{made:?}");
+            let created = until_held_by(&server, "first").await;
+            assert!(created <= Duration::from_millis(2100), "{created:?}");
             assert!(first.is_open() && !second.is_open());
         }
         sleep(Duration::from_secs(60)).await;
         assert!(first.is_open() && !second.is_open());
-        if fault == Fault::None {
+        if fault == ServerFault::None {
             is_quiet(&server).await;
         }
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_standby_leads_after_a_leader_that_has_not_noticed_may_write_no_more() {
+async fn a_standby_leads_only_after_an_unaware_leader_may_no_longer_write() {
     let (server, stop) = (Server::new(), CancellationToken::new());
     let mut leader = server.candidate("first");
     assert!(leader.acquire(&stop).await.unwrap());
@@ -62,10 +62,10 @@ async fn a_lease_that_was_released_before_it_was_deleted_is_free_at_once() {
     let first = process(&server, "first", &stop);
     until_held_by(&server, "first").await;
     let mut standby = server.candidate("second");
-    assert!(!matches!(standby.attempt().await, Ok(Attempt::Leading) | Err(_)));
+    assert!(!matches!(standby.try_acquire().await, Ok(CampaignResult::Leading) | Err(_)));
     stop.cancel();
     first.await.unwrap();
-    assert!(standby.remote.look(REQUEST_TIMEOUT).await.is_ok());
+    assert!(standby.lease_client.read(REQUEST_TIMEOUT).await.is_ok());
     server.lease.send_replace(None);
-    assert!(matches!(standby.attempt().await, Ok(Attempt::Leading)));
+    assert!(matches!(standby.try_acquire().await, Ok(CampaignResult::Leading)));
 }

@@ -1,8 +1,8 @@
-//! Connections that are lost without a word, in an outage that is over before any probe: who waits on such ones has to hear of it.
+//! Connections that are lost without notice, in an outage that ends before any probe: requests on them must be given up.
 
 use super::*;
 
-/// A leader and a standby, both at work, and what each knows of outages.
+/// Starts a leader and a standby, and returns the outages that each of them knows.
 async fn leader_and_standby(server: &Server, stop: &CancellationToken) -> [Outages; 2] {
     let (first, second) = (server.candidate("first"), server.candidate("second"));
     let outages = [first.outages.clone(), second.outages.clone()];
@@ -19,46 +19,46 @@ async fn leader_and_standby(server: &Server, stop: &CancellationToken) -> [Outag
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_standby_whose_watch_is_silent_while_the_lease_is_renewed_has_watches_begin_again() {
+async fn a_standby_with_a_silent_watch_of_a_renewed_lease_restarts_watches() {
     let (server, stop) = (Server::new(), CancellationToken::new());
     let [leaders, standbys] = leader_and_standby(&server, &stop).await;
-    server.set(Fault::LosesWatches);
+    server.set(ServerFault::LosesWatches);
     sleep(Duration::from_secs(3)).await;
-    server.set(Fault::None);
+    server.set(ServerFault::None);
     sleep(Duration::from_secs(5)).await;
     assert_eq!((leaders.over(), standbys.over()), (0, 1));
     is_quiet(&server).await;
     assert_eq!((leaders.over(), standbys.over()), (0, 1), "once");
 }
 
-/// Some proxies hold the events of watches back for ever.
+/// Some proxies never forward the events of watches.
 #[tokio::test(start_paused = true)]
-async fn a_standby_whose_watches_never_tell_anything_has_them_begin_again_once() {
+async fn a_standby_whose_watches_never_report_anything_restarts_them_once() {
     let (server, stop) = (Server::new(), CancellationToken::new());
     let [_, standbys] = leader_and_standby(&server, &stop).await;
-    server.set(Fault::LosesWatches);
+    server.set(ServerFault::LosesWatches);
     sleep(Duration::from_secs(10)).await;
     server.requests();
     sleep(Duration::from_secs(60)).await;
-    let looks = server.requests().iter().filter(|verb| *verb != "PUT").count();
-    assert!(looks <= 12, "{looks} in a minute: a look and a watch each time that the Lease might have expired");
+    let reads = server.requests().iter().filter(|verb| *verb != "PUT").count();
+    assert!(reads <= 12, "{reads} in a minute: a read and a watch each time that the Lease might have expired");
     assert_eq!(standbys.over(), 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_that_is_not_answered_has_watches_begin_again_though_a_probe_is() {
+async fn a_request_without_a_response_restarts_watches_even_if_a_probe_succeeds() {
     let (server, stop) = (Server::new(), CancellationToken::new());
     let outages = leader_and_standby(&server, &stop).await;
-    server.set(Fault::Hangs);
+    server.set(ServerFault::Hangs);
     sleep(Duration::from_secs(5)).await;
-    server.set(Fault::None);
+    server.set(ServerFault::None);
     sleep(Duration::from_secs(8)).await;
     assert_eq!(outages.each_ref().map(Outages::over), [1, 1]);
     is_quiet(&server).await;
     assert_eq!(outages.each_ref().map(Outages::over), [1, 1], "once");
 }
 
-/// Nothing is lost with a leader that is killed: its Lease is as the watch reported it.
+/// No event is lost with a killed leader: its Lease is as the watch reported it.
 #[tokio::test(start_paused = true)]
 async fn a_killed_leader_is_no_outage() {
     let (server, stop) = (Server::new(), CancellationToken::new());

@@ -1,4 +1,4 @@
-//! An API server that holds one Lease.
+//! An API server with one Lease.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
@@ -16,21 +16,21 @@ use tokio::sync::watch;
 use super::{LeaderElector, LeaseName, Outages};
 
 type Events = StreamBody<BoxStream<'static, Result<Frame<Bytes>, Infallible>>>;
-type Answer = Either<Full<Bytes>, Events>;
+type ResponseBody = Either<Full<Bytes>, Events>;
 
 /// One Lease, with resourceVersions and watches as the real API server has them.
 #[derive(Clone)]
 pub(super) struct Server {
     pub(super) lease: Arc<watch::Sender<Option<Lease>>>,
-    fault: Arc<Mutex<Fault>>,
+    fault: Arc<Mutex<ServerFault>>,
     requests: Arc<Mutex<Vec<String>>>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Fault {
+pub(super) enum ServerFault {
     None,
     Hangs,
-    /// Watches that should tell something now say nothing any more.
+    /// Watches report nothing any more.
     LosesWatches,
     ForbidsWatches,
     /// No Lease is valid, because of this field.
@@ -39,7 +39,7 @@ pub(super) enum Fault {
 
 impl Server {
     pub(super) fn new() -> Self {
-        let (lease, fault) = (Arc::new(watch::Sender::new(None)), Arc::new(Mutex::new(Fault::None)));
+        let (lease, fault) = (Arc::new(watch::Sender::new(None)), Arc::new(Mutex::new(ServerFault::None)));
         Self { lease, fault, requests: Arc::default() }
     }
 
@@ -53,7 +53,7 @@ impl Server {
         Client::new(tower::service_fn(move |request: Request<Body>| server.clone().answer(request)), "system")
     }
 
-    pub(super) fn set(&self, fault: Fault) {
+    pub(super) fn set(&self, fault: ServerFault) {
         *self.fault.lock().unwrap() = fault;
     }
 
@@ -69,21 +69,21 @@ impl Server {
         std::mem::take(&mut *self.requests.lock().unwrap())
     }
 
-    async fn answer(self, request: Request<Body>) -> Result<Response<Answer>, tower::BoxError> {
+    async fn answer(self, request: Request<Body>) -> Result<Response<ResponseBody>, tower::BoxError> {
         let fault = *self.fault.lock().unwrap();
         let watches = request.uri().query().is_some_and(|query| query.contains("watch=true"));
         let verb = if watches { "WATCH".to_owned() } else { request.method().to_string() };
         self.requests.lock().unwrap().push(verb);
         match fault {
-            Fault::Hangs => std::future::pending().await,
-            Fault::ForbidsWatches if watches => return Ok(Self::failure(403)),
+            ServerFault::Hangs => std::future::pending().await,
+            ServerFault::ForbidsWatches if watches => return Ok(Self::failure(403)),
             _ => {}
         }
         if watches {
             assert!(request.uri().query().is_some_and(|query| query.contains("fieldSelector=metadata.name%3Dleader")));
             return Ok(Response::new(Either::Right(self.events())));
         }
-        if let (Fault::Refuses(field), true) = (fault, request.method() != Method::GET) {
+        if let (ServerFault::Refuses(field), true) = (fault, request.method() != Method::GET) {
             return Ok(Self::refusal(field));
         }
         if request.method() == Method::GET {
@@ -113,7 +113,7 @@ impl Server {
         let fault = self.fault.clone();
         let changes = futures::stream::unfold((self.lease.subscribe(), fault), |(mut lease, fault)| async {
             lease.changed().await.ok()?;
-            if *fault.lock().unwrap() == Fault::LosesWatches {
+            if *fault.lock().unwrap() == ServerFault::LosesWatches {
                 std::future::pending::<()>().await;
             }
             let object = lease.borrow_and_update().clone();
@@ -126,21 +126,21 @@ impl Server {
         StreamBody::new(changes.boxed())
     }
 
-    fn success(lease: &Lease) -> Response<Answer> {
+    fn success(lease: &Lease) -> Response<ResponseBody> {
         Response::new(Either::Left(Full::from(serde_json::to_vec(lease).unwrap())))
     }
 
-    fn failure(code: u16) -> Response<Answer> {
+    fn failure(code: u16) -> Response<ResponseBody> {
         let reason = if code == 404 { "NotFound" } else { "" };
         Self::status(code, reason, &serde_json::json!({}))
     }
 
-    /// As of a policy, which names no field, or of the API server's own validation.
-    fn refusal(field: &str) -> Response<Answer> {
+    /// A rejection by a policy, which names no field, or by the validation of the API server.
+    fn refusal(field: &str) -> Response<ResponseBody> {
         Self::status(422, "Invalid", &serde_json::json!({"causes": [{"field": field, "message": "refused"}]}))
     }
 
-    fn status(code: u16, reason: &str, details: &serde_json::Value) -> Response<Answer> {
+    fn status(code: u16, reason: &str, details: &serde_json::Value) -> Response<ResponseBody> {
         let status = serde_json::json!({
             "status": "Failure", "message": "refused", "reason": reason, "code": code, "details": details
         });

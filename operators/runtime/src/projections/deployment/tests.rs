@@ -14,7 +14,7 @@ fn pod(of: &str) -> Meta {
 }
 
 #[test]
-fn pods_of_an_earlier_template_are_told_by_the_replica_set_that_is_named() {
+fn pods_of_an_earlier_template_are_recognized_by_the_named_replica_set() {
     for message in [
         "ReplicaSet \"a-2\" is progressing.",
         "Created new replica set \"a-2\"",
@@ -33,7 +33,7 @@ fn pods_of_an_earlier_template_are_told_by_the_replica_set_that_is_named() {
     assert!(rollout(0, &unnamed).is_past(&pod("a-1")), "no pod is of the present template");
 }
 
-/// As after an image that cannot be pulled was taken back: the ReplicaSet of the one before is found, and not named.
+/// As after an image that cannot be pulled was reverted: the earlier ReplicaSet is reused, but not named.
 #[test]
 fn a_replica_set_that_was_named_before_the_last_change_may_be_of_an_earlier_template() {
     const APPLIED: &str = "2026-01-01T00:00:10Z";
@@ -47,12 +47,16 @@ fn a_replica_set_that_was_named_before_the_last_change_may_be_of_an_earlier_temp
         Deployment::decode(&object.to_string()).unwrap().unnamed_since()
     };
     assert_eq!(since("2026-01-01T00:00:09Z", 1), Some(APPLIED.parse().unwrap()));
-    assert_eq!(since("2026-01-01T00:00:10Z", 1), None, "the one of what was applied is named within the same second");
+    assert_eq!(
+        since("2026-01-01T00:00:10Z", 1),
+        None,
+        "the ReplicaSet of the applied template is named within the same second"
+    );
     assert_eq!(since("2026-01-01T00:00:09Z", 2), None, "all pods are of the present template");
 }
 
 #[test]
-fn a_template_is_read_as_far_as_we_made_it() {
+fn the_owned_part_of_a_template_is_read() {
     let annotations = json!({ "kubectl.kubernetes.io/default-container": "app", RESTARTED_AT: "now", CONTENTS: "c" });
     let read = |template: &serde_json::Value, owned: &serde_json::Value| {
         let managed = json!([{ "manager": "multi-operator-my-app", "operation": "Apply",
@@ -64,23 +68,23 @@ fn a_template_is_read_as_far_as_we_made_it() {
     };
     let contents = json!({ format!("f:{CONTENTS}"): {} });
     let ours = json!({ "f:metadata": { "f:annotations": contents }, "f:spec": { "f:hostname": {} } });
-    // What others have added is not in it.
+    // Additions of others are not in it.
     let theirs = json!({ "metadata": { "annotations": annotations }, "spec": { "hostname": "h", "subdomain": "s" } });
     let plain = read(&theirs, &ours);
     let sent = json!({ "metadata": { "annotations": { CONTENTS: "c" } }, "spec": { "hostname": "h" } });
-    assert!(plain.made.is_made_of(&Template::rendered(&json!({ "spec": { "template": sent } }))));
-    assert!(!plain.made.is_made_of(&Template::rendered(&json!({ "spec": { "template": theirs } }))));
+    assert!(plain.created.is_created_from(&Template::rendered(&json!({ "spec": { "template": sent } }))));
+    assert!(!plain.created.is_created_from(&Template::rendered(&json!({ "spec": { "template": theirs } }))));
     assert_eq!((plain.restarted_at.as_deref(), plain.contents.as_deref()), (Some("now"), Some("c")));
-    assert!(!plain.has_defaults, "a name of others' is no default of ours");
+    assert!(!plain.has_defaults, "an annotation of others is no default of ours");
 
     let named = json!({ "f:metadata": { "f:annotations": { "f:kubectl.kubernetes.io/default-container": {} } } });
     let spread = json!({ "f:spec": { "f:topologySpreadConstraints": {} } });
     assert!([named, spread].iter().all(|ours| read(&theirs, ours).has_defaults));
 }
 
-/// A creation owns what the API server has filled in, too.
+/// A creation owns defaults of the API server, too.
 #[test]
-fn a_template_that_a_creation_made_is_what_was_sent() {
+fn a_created_template_matches_what_was_sent() {
     let template = json!({ "spec": { "restartPolicy": "Always", "containers": [{ "name": "app", "image": "i:1",
         "imagePullPolicy": "IfNotPresent", "terminationMessagePolicy": "File" }] } });
     let container = json!({ "f:name": {}, "f:image": {}, "f:imagePullPolicy": {}, "f:terminationMessagePolicy": {} });
@@ -90,13 +94,13 @@ fn a_template_that_a_creation_made_is_what_was_sent() {
             "fieldsV1": { "f:spec": { "f:template": owned } } }]);
         let metadata = json!({ "name": "a", "namespace": "n", "uid": "u", "managedFields": managed });
         let object = json!({ "metadata": metadata, "spec": { "template": template } });
-        Deployment::decode(&object.to_string()).unwrap().template.made
+        Deployment::decode(&object.to_string()).unwrap().template.created
     };
     let of = |image: &str| {
         let template = json!({ "spec": { "containers": [{ "name": "app", "image": image }] } });
         Template::rendered(&json!({ "spec": { "replicas": 3, "template": template } }))
     };
-    assert!(read("Update").is_made_of(&of("i:1")));
-    assert!(!read("Update").is_made_of(&of("i:2")));
-    assert!(!read("Apply").is_made_of(&of("i:1")), "an apply has sent more");
+    assert!(read("Update").is_created_from(&of("i:1")));
+    assert!(!read("Update").is_created_from(&of("i:2")));
+    assert!(!read("Apply").is_created_from(&of("i:1")), "an apply has sent more");
 }

@@ -1,21 +1,20 @@
-//! Pure: what keeps a pod from serving, in words that stay the same while the trouble does: kubelet alternates between
-//! `ErrImagePull` and `ImagePullBackOff`, and between a crash and the wait after it, and counts seconds in its messages.
+//! Pure: why a pod is failing, with a message that is stable while the cause is: the kubelet alternates between `ErrImagePull`
+//! and `ImagePullBackOff`, and between a crash and the backoff after it, and its messages contain seconds.
 
 use api::{PodReason, Reason};
 
-use self::verdict::PULL;
-use self::wire::WireContainer;
+use self::pod_diagnosis::PULL_FAILED;
+use self::wire::{WireContainer, WirePod};
 
 mod crash;
-pub mod starting;
-mod verdict;
+mod pod_diagnosis;
 mod volume;
-mod wire;
+pub mod volume_wait;
+pub mod wire;
 
-pub use verdict::PodDiagnosis;
-pub use wire::WirePod;
+pub use pod_diagnosis::PodDiagnosis;
 
-/// Why a container waits that does not start by itself.
+/// The reasons of containers that do not start without a change.
 const NOT_STARTED: [PodReason; 5] = [
     PodReason::ErrImageNeverPull,
     PodReason::InvalidImageName,
@@ -24,7 +23,7 @@ const NOT_STARTED: [PodReason; 5] = [
     PodReason::RunContainerError,
 ];
 
-/// What is wrong with a pod, if anything. A pod that is being deleted is nobody's trouble.
+/// Why a pod is failing, if it is. A pod that is being deleted has no diagnosis.
 #[must_use]
 pub fn of(pod: &WirePod, deleting: bool) -> Option<PodDiagnosis> {
     if deleting {
@@ -39,8 +38,8 @@ fn container(container: &WireContainer, image: &str) -> Option<PodDiagnosis> {
     if waiting.reason.is_one_of(&[PodReason::ErrImagePull, PodReason::ImagePullBackOff]) {
         return Some(unpullable(image, &pull_failure(&waiting.message)));
     }
-    // Between two attempts to pull the next image kubelet backs off as if the container before had crashed.
-    if waiting.reason == PodReason::CrashLoopBackOff && container.ended_well() && is_other(&container.image, image) {
+    // Between two attempts to pull the next image, the kubelet backs off as if the container before had crashed.
+    if waiting.reason == PodReason::CrashLoopBackOff && container.succeeded() && is_other(&container.image, image) {
         return Some(unpullable(image, ""));
     }
     if waiting.reason.is_one_of(&NOT_STARTED) {
@@ -51,21 +50,21 @@ fn container(container: &WireContainer, image: &str) -> Option<PodDiagnosis> {
 }
 
 fn unpullable(image: &str, cause: &str) -> PodDiagnosis {
-    PodDiagnosis::new(PULL, format!("image {image} cannot be pulled{cause}"), true)
+    PodDiagnosis::new(PULL_FAILED, format!("image {image} cannot be pulled{cause}"), true)
 }
 
-/// Whether `told`, the image of a container as its runtime names it, is another than the one `wanted`. Of an image that is
-/// named by its digest alone that cannot be said.
-fn is_other(told: &str, wanted: &str) -> bool {
+/// Whether `reported`, the image of a container as the container runtime names it, differs from the `desired` one. False for an
+/// image that is named by its digest only.
+fn is_other(reported: &str, desired: &str) -> bool {
     let plain = |image: &str| {
         let image = image.trim_start_matches("docker.io/").trim_start_matches("library/");
         let tagged = image.rsplit('/').next().is_some_and(|last| last.contains([':', '@']));
         if tagged { image.to_owned() } else { format!("{image}:latest") }
     };
-    !told.is_empty() && !told.contains("sha256:") && !wanted.contains('@') && plain(told) != plain(wanted)
+    !reported.is_empty() && !reported.contains("sha256:") && !desired.contains('@') && plain(reported) != plain(desired)
 }
 
-/// The cause in a message of kubelet's, without the words it repeats around it.
+/// The cause in a message of the kubelet, without the text that it repeats.
 fn pull_failure(message: &str) -> String {
     let cause = message.split_once("ErrImagePull: ").map_or(message, |(_, cause)| cause);
     let cause = if cause.starts_with("Back-off pulling image") { "" } else { cause };

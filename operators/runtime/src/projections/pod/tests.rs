@@ -20,22 +20,22 @@ fn pod(controller: &Value) -> Pod {
 }
 
 #[test]
-fn a_pod_that_our_object_controls_is_kept_whole() {
+fn a_pod_that_our_object_controls_is_kept_with_details() {
     let pod = pod(&json!(["example.com/v1", "Thing", "a"]));
-    let running = pod.running.as_deref().unwrap();
-    assert!(pod.kept() && running.ready);
-    assert_eq!(running.ip.as_deref(), Some("10.0.0.1"));
-    let app = running.container("app").unwrap();
-    assert_eq!((app.running, app.restarts, app.backs_off), (true, 2, false));
-    let waited = running.ready_since.zip(app.since).map(|(ready, since)| ready.duration_since(since).as_secs());
+    let details = pod.details.as_deref().unwrap();
+    assert!(pod.is_retained() && details.ready);
+    assert_eq!(details.ip.as_deref(), Some("10.0.0.1"));
+    let app = details.container("app").unwrap();
+    assert_eq!((app.running, app.restarts, app.in_backoff), (true, 2, false));
+    let waited = details.ready_since.zip(app.since).map(|(ready, since)| ready.duration_since(since).as_secs());
     assert_eq!(waited, Some(2));
-    assert_eq!(app.ended, Some(Ended { code: 3, message: "why".into() }));
+    assert_eq!(app.terminated, Some(Terminated { code: 3, message: "why".into() }));
 }
 
 #[test]
 fn a_healthy_pod_of_a_replica_set_is_not_kept() {
     let pod = pod(&json!(["apps/v1", "ReplicaSet", "a"]));
-    assert!(!pod.kept() && pod.running.is_none());
+    assert!(!pod.is_retained() && pod.details.is_none());
     assert_eq!(pod.owner().map(|owner| &*owner.kind), Some("Thing.example.com"));
 }
 
@@ -55,12 +55,12 @@ fn a_pod_of_a_replica_set_is_kept_while_it_waits_for_its_volumes() {
         Pod::decode(&pod.to_string()).unwrap()
     };
     let (waits, starts) = (pod("ReplicaSet", "False"), pod("ReplicaSet", "True"));
-    assert!(waits.kept() && !starts.kept() && !starts.same(&waits));
-    assert!(!pod("StatefulSet", "False").kept());
+    assert!(waits.is_retained() && !starts.is_retained() && !starts.has_same_content(&waits));
+    assert!(!pod("StatefulSet", "False").is_retained());
 }
 
 #[test]
-fn a_pod_of_a_replica_set_that_has_ended_for_good_is_in_no_trouble() {
+fn a_pod_of_a_replica_set_in_a_terminal_phase_has_no_diagnosis() {
     let labels =
         json!({ "multi-operator.example.com/owner-kind": "Thing.example.com", "app.kubernetes.io/instance": "a" });
     let pod = |kind: &str, phase: &str| {
@@ -71,22 +71,22 @@ fn a_pod_of_a_replica_set_that_has_ended_for_good_is_in_no_trouble() {
         let pod = json!({ "metadata": metadata, "status": { "phase": phase, "containerStatuses": containers } });
         Pod::decode(&pod.to_string()).unwrap()
     };
-    assert!(pod("ReplicaSet", "Running").kept() && pod("StatefulSet", "Failed").kept());
-    assert!(!pod("ReplicaSet", "Failed").kept(), "an evicted pod lies about until it is collected");
+    assert!(pod("ReplicaSet", "Running").is_retained() && pod("StatefulSet", "Failed").is_retained());
+    assert!(!pod("ReplicaSet", "Failed").is_retained(), "an evicted pod exists until it is garbage collected");
 }
 
 #[test]
-fn a_pod_that_bears_the_uid_of_one_object_is_kept_whole_whoever_controls_it() {
+fn a_pod_with_the_uid_of_an_object_is_kept_with_details_whatever_controls_it() {
     let labels = json!({ "multi-operator.example.com/owner-uid": "u" });
     let pod = json!({ "metadata": { "namespace": "n", "name": "a-1", "labels": labels }, "status": {} });
     let pod = Pod::decode(&pod.to_string()).unwrap();
-    assert!(pod.kept() && pod.running.is_some());
+    assert!(pod.is_retained() && pod.details.is_some());
 }
 
 #[test]
 fn a_pod_that_was_read_by_its_name_needs_no_label() {
     let status = json!({ "podIP": "10.0.0.1" });
     let text = json!({ "metadata": { "namespace": "n", "name": "a-1" }, "status": status }).to_string();
-    assert!(Pod::decode(&text).unwrap().running.is_none());
-    assert_eq!(Pod::whole(&text).unwrap().running.unwrap().ip.as_deref(), Some("10.0.0.1"));
+    assert!(Pod::decode(&text).unwrap().details.is_none());
+    assert_eq!(Pod::with_details(&text).unwrap().details.unwrap().ip.as_deref(), Some("10.0.0.1"));
 }

@@ -2,48 +2,48 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::scheduled::place;
+use super::scheduled::spread_key;
 use crate::database::observed::Observed;
-use crate::database::schedule::{Due, LATEST, Schedule};
+use crate::database::schedule::{Due, MAX_START_DELAY, Schedule};
 use crate::operand::database_state::serves_while_deleting;
 use crate::operand::kinds::SampleDB;
 
-/// How far the clocks of two managers may differ that are set right.
-const AHEAD: SignedDuration = SignedDuration::from_mins(10);
+/// How much the clocks of two managers may differ if both are synchronized.
+const MAX_CLOCK_SKEW: SignedDuration = SignedDuration::from_mins(10);
 
-/// What the schedule says; nothing without one.
+/// What the schedule says is due; `None` without a schedule.
 pub(super) fn due(observed: &Observed, now: Timestamp) -> Option<Result<Due, String>> {
     let db = &*observed.db;
     let backup = &db.spec.backup;
     let schedule = Schedule::parse(backup.schedule()?, backup.time_zone());
-    let schedule = schedule.map(|schedule| schedule.spread(place(db)).looked_at_since(observed.began));
+    let schedule = schedule.map(|schedule| schedule.spread(spread_key(db)).observed_since(observed.observing_since));
     let deadline = SignedDuration::from_secs(backup.starting_deadline_seconds());
     let since = match db.status.backup.last_scheduled {
-        // A manager whose clock was ahead has written it: what is due by now has not been taken.
-        Some(last) if is_ahead(last, now) => now.checked_sub(deadline + LATEST).unwrap_or(now),
+        // A manager whose clock was ahead wrote it: what is due by now was not taken.
+        Some(last) if is_ahead(last, now) => now.checked_sub(deadline + MAX_START_DELAY).unwrap_or(now),
         last => last.or(db.status.initialization.completed_at).unwrap_or(now),
     };
     Some(schedule.and_then(|schedule| schedule.due(since, now, deadline)))
 }
 
-/// Whether a time that was written down is yet to come, so that a clock was wrong.
+/// Whether a recorded time is in the future, so a clock was wrong.
 pub(super) fn is_ahead(at: Timestamp, now: Timestamp) -> bool {
-    at.duration_since(now) > AHEAD
+    at.duration_since(now) > MAX_CLOCK_SKEW
 }
 
-/// Whether the schedule rests. That of a database that is being deleted does, unless `deletion.protection` keeps its server.
-pub(super) fn rests(db: &SampleDB) -> bool {
+/// Whether the schedule is suspended. That of a database that is being deleted is, unless `deletion.protection` keeps its server.
+pub(super) fn is_suspended(db: &SampleDB) -> bool {
     db.spec.paused || db.spec.backup.suspend || db.meta.deleting && !serves_while_deleting(db)
 }
 
-/// When the schedule's next snapshot is due: if that has come and nothing was done about it, then still that time. None
-/// without a schedule, and while it rests.
+/// When the schedule's next snapshot is due. If that time passed and nothing was done, it is still that time. `None` without a
+/// schedule, and while it is suspended.
 pub(crate) fn next_due(db: &SampleDB, now: Timestamp) -> Option<Timestamp> {
     let (backup, status) = (&db.spec.backup, &db.status);
-    if rests(db) {
+    if is_suspended(db) {
         return None;
     }
-    let schedule = Schedule::parse(backup.schedule()?, backup.time_zone()).ok()?.spread(place(db));
+    let schedule = Schedule::parse(backup.schedule()?, backup.time_zone()).ok()?.spread(spread_key(db));
     let initialised = status.initialization.completed_at;
     match status.backup.last_scheduled.filter(|last| !is_ahead(*last, now)) {
         None if status.backup.last_scheduled.is_some() => schedule.last_started(now).map(|slot| schedule.start(slot)),

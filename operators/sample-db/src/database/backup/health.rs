@@ -1,4 +1,4 @@
-//! Pure: whether backups are as they should be.
+//! Pure: whether backups are healthy.
 
 use api::sample_db::{SampleDBReason, VerifyMode, condition_type as domain};
 use api::sample_db_snapshot::{SnapshotPhase, VerificationPhase};
@@ -7,72 +7,72 @@ use jiff::{SignedDuration, Timestamp};
 use runtime::status::conditions::condition;
 
 use super::Backups;
-use super::due::{is_ahead, rests};
-use super::fates::{Fate, fates};
-use super::scheduled::{is_scheduled, is_under_way, place};
+use super::due::{is_ahead, is_suspended};
+use super::retention::{RetentionDecision, retention_decisions};
+use super::scheduled::{is_scheduled, is_unfinished, spread_key};
 use crate::database::observed::Observed;
 use crate::database::schedule::Schedule;
 use crate::database::storage::snapshots;
 use crate::operand::kinds::Snapshot;
 use crate::operand::retention;
-use crate::operand::snapshot_state::{is_bad, is_in_doubt, is_proved};
+use crate::operand::snapshot_state::{has_failed, is_reverifying, is_verified};
 
-/// Whether backups are as they should be.
+/// Whether backups are healthy.
 pub(in crate::database) fn conditions(observed: &Observed, backups: &Backups, now: Timestamp) -> Vec<Condition> {
-    vec![healthy(observed, backups, now), proved(observed, now)]
+    vec![healthy(observed, backups, now), verified(observed, now)]
 }
 
 fn healthy(observed: &Observed, backups: &Backups, now: Timestamp) -> Condition {
     use ConditionStatus::{False, True, Unknown};
-    let tell = |status, reason, why: String| condition(domain::BACKUP_HEALTHY, status, reason, why, now);
-    if snapshots::are_leaving(observed) {
-        return tell(False, SampleDBReason::SnapshotClaimTerminating, snapshots::leaving(observed));
+    let report = |status, reason, why: String| condition(domain::BACKUP_HEALTHY, status, reason, why, now);
+    if snapshots::is_claim_terminating(observed) {
+        return report(False, SampleDBReason::SnapshotClaimTerminating, snapshots::claim_terminating_message(observed));
     }
     if let Some(Err(why)) = &backups.due {
-        return tell(False, SampleDBReason::ScheduleInvalid, why.clone());
+        return report(False, SampleDBReason::ScheduleInvalid, why.clone());
     }
     let ended = |of: &&Snapshot| matches!(of.status.phase, Some(SnapshotPhase::Ready | SnapshotPhase::Failed));
     let last = observed.own_snapshots().filter(ended).max_by_key(|of| of.status.started_at);
-    let late = overdue(observed, now).map(|since| overdue_sentence(observed, since));
+    let late = overdue(observed, now).map(|since| overdue_message(observed, since));
     match (last, late) {
-        (Some(last), _) if is_bad(&last.status) => {
+        (Some(last), _) if has_failed(&last.status) => {
             let why = last.status.error.clone().unwrap_or_default();
-            tell(False, SampleDBReason::LastFailed, format!("the snapshot {}: {why}", last.meta.key.name))
+            report(False, SampleDBReason::LastFailed, format!("the snapshot {}: {why}", last.meta.key.name))
         }
-        (_, Some(why)) => tell(False, SampleDBReason::Overdue, why),
+        (_, Some(why)) => report(False, SampleDBReason::Overdue, why),
         (Some(last), None) => {
             let (name, lacks) = (&last.meta.key.name, lacks(last));
-            tell(
+            report(
                 True,
                 SampleDBReason::LastSucceeded,
                 format!("the last snapshot is {name}{lacks}{}", kept(observed, now)),
             )
         }
-        (None, None) => tell(Unknown, SampleDBReason::NoneYet, "there is no snapshot yet".to_owned()),
+        (None, None) => report(Unknown, SampleDBReason::NoneYet, "there is no snapshot yet".to_owned()),
     }
 }
 
-/// What the last one does not hold is told while the database is there.
+/// What the last snapshot does not contain, reported for as long as the database exists.
 fn lacks(last: &Snapshot) -> String {
     let lacks = last.status.not_covered.join("; ");
-    if lacks.is_empty() { lacks } else { format!("; it does not hold: {lacks}") }
+    if lacks.is_empty() { lacks } else { format!("; it does not contain: {lacks}") }
 }
 
-/// The newest that is kept for a database which later ones lack: which was dropped, probably.
+/// The newest snapshot that is kept for a database that later ones lack, which was probably dropped.
 fn kept(observed: &Observed, now: Timestamp) -> String {
-    let kept = fates(observed, now).into_iter().find_map(|(snapshot, fate)| match fate {
-        Fate::Kept(alone) => Some(retention::sentence(snapshot, &alone)),
-        Fate::Stays | Fate::Goes => None,
+    let kept = retention_decisions(observed, now).into_iter().find_map(|(snapshot, decision)| match decision {
+        RetentionDecision::KeepForContent(alone) => Some(retention::keep_message(snapshot, &alone)),
+        RetentionDecision::Keep | RetentionDecision::Delete => None,
     });
     kept.map_or_else(String::new, |why| format!("; {why}"))
 }
 
-/// While backups by the schedule are overdue, or there are none since the schedule says no time: when the newest snapshot was
-/// begun that counts, or the database was initialized. None of what has been written since is in a snapshot that counts.
+/// Set while scheduled backups are overdue, or if the schedule has no time to come: when the newest snapshot that counts was
+/// started, or the database was initialized. No snapshot that counts contains what was written since.
 pub(crate) fn overdue_since(observed: &Observed, now: Timestamp) -> Option<Timestamp> {
     let db = &*observed.db;
     let backup = &db.spec.backup;
-    if rests(db) {
+    if is_suspended(db) {
         return None;
     }
     let initialised = db.status.initialization.completed_at?;
@@ -85,14 +85,14 @@ pub(crate) fn overdue_since(observed: &Observed, now: Timestamp) -> Option<Times
     Some(begun.max().unwrap_or(initialised))
 }
 
-/// Since when a snapshot should have been begun that is verified by now, if none was, whatever the cause. Each has until the
+/// Since when a snapshot that is verified by now should have been started, if none was, whatever the cause. Each has until the
 /// next one is due to be taken and verified.
 fn overdue(observed: &Observed, now: Timestamp) -> Option<Timestamp> {
     let db = &*observed.db;
     let backup = &db.spec.backup;
     let initialised = db.status.initialization.completed_at?;
     let schedule = Schedule::parse(backup.schedule().filter(|_| !backup.suspend)?, backup.time_zone()).ok()?;
-    let schedule = schedule.spread(place(db));
+    let schedule = schedule.spread(spread_key(db));
     let intervals = if verifies(observed) { backup.verify.every_nth() } else { 1 };
     let earlier = |since: Timestamp| schedule.last(since.checked_sub(SignedDuration::from_secs(1)).ok()?);
     let since = (0..intervals).try_fold(schedule.last_started(now)?, |since, _| earlier(since))?;
@@ -106,50 +106,54 @@ fn verifies(observed: &Observed) -> bool {
     observed.db.spec.backup.verify.mode != VerifyMode::None
 }
 
-/// Whether a snapshot is as good as the spec wants it: verified, or taken where none is to be verified. One that is being
-/// verified again is what it was until that ends.
+/// Whether a snapshot is as good as the spec requires: verified, or taken where verification is off. One that is being verified
+/// again counts until that ends.
 fn counts(observed: &Observed, of: &Snapshot) -> bool {
-    let again = of.status.phase == Some(SnapshotPhase::Ready) && is_in_doubt(&of.status);
-    let taken = of.status.completed_at.is_some() && !is_bad(&of.status);
-    if verifies(observed) { is_proved(&of.status) || again } else { taken }
+    let again = of.status.phase == Some(SnapshotPhase::Ready) && is_reverifying(&of.status);
+    let taken = of.status.completed_at.is_some() && !has_failed(&of.status);
+    if verifies(observed) { is_verified(&of.status) || again } else { taken }
 }
 
-fn overdue_sentence(observed: &Observed, since: Timestamp) -> String {
-    // One that has not begun does not say yet whose it is.
+fn overdue_message(observed: &Observed, since: Timestamp) -> String {
+    // A snapshot that has not started does not say yet which database it is of.
     let all = || observed.snapshots.iter().map(|of| &**of).filter(|of| is_scheduled(observed, of));
-    let waiting = all().find(|of| of.status.sample_db_uid.is_none() && is_under_way(&of.status));
-    let under_way = observed.own_snapshots().find(|of| is_under_way(&of.status));
+    let waiting = all().find(|of| of.status.sample_db_uid.is_none() && is_unfinished(&of.status));
+    let under_way = observed.own_snapshots().find(|of| is_unfinished(&of.status));
     let cause = under_way.or(waiting).map_or_else(String::new, |of| {
         let why = of.status.contract.condition(condition_type::READY).map(|ready| format!(": {}", ready.message));
-        let how = if of.status.sample_db_uid.is_some() { "is under way" } else { "has not begun" };
+        let how = if of.status.sample_db_uid.is_some() { "is under way" } else { "has not started" };
         format!("; the snapshot {} {how}{}", of.meta.key.name, why.unwrap_or_default())
     });
     let done = if verifies(observed) { "verified" } else { "taken" };
-    format!("no snapshot that was begun since {since} has been {done}, though backup.schedule asks for one{cause}")
+    format!("no snapshot that was started since {since} has been {done}, as backup.schedule requires{cause}")
 }
 
-/// By the last verdict, whichever snapshot it was about: files that went bad on a volume are no matter of that one alone.
-fn proved(observed: &Observed, now: Timestamp) -> Condition {
+/// Reports the latest verdict, whichever snapshot it is about: files that went bad on a volume concern all of them.
+fn verified(observed: &Observed, now: Timestamp) -> Condition {
     use ConditionStatus::{False, True, Unknown};
-    let tell = |status, reason, why: String| condition(domain::BACKUP_VERIFIED, status, reason, why, now);
-    let judged = |of: &&Snapshot| match of.status.verification.phase {
-        // What is known of one whose files are being removed holds no longer, and is no bad news.
-        Some(VerificationPhase::Passed) => is_proved(&of.status),
+    let report = |status, reason, why: String| condition(domain::BACKUP_VERIFIED, status, reason, why, now);
+    let has_verdict = |of: &&Snapshot| match of.status.verification.phase {
+        // A snapshot whose files are being removed is no longer verified, and that is no failure.
+        Some(VerificationPhase::Passed) => is_verified(&of.status),
         Some(VerificationPhase::Failed) => true,
-        // Its volume is gone.
-        Some(VerificationPhase::Pending) => is_bad(&of.status),
+        // Its volume was deleted.
+        Some(VerificationPhase::Pending) => has_failed(&of.status),
         _ => false,
     };
-    match observed.own_snapshots().filter(judged).max_by_key(|of| (of.status.verification.at, of.status.started_at)) {
-        Some(last) if is_proved(&last.status) => {
-            tell(True, SampleDBReason::Verified, format!("the snapshot {} can be restored", last.meta.key.name))
+    match observed
+        .own_snapshots()
+        .filter(has_verdict)
+        .max_by_key(|of| (of.status.verification.at, of.status.started_at))
+    {
+        Some(last) if is_verified(&last.status) => {
+            report(True, SampleDBReason::Verified, format!("the snapshot {} can be restored", last.meta.key.name))
         }
         Some(last) => {
             let why = last.status.verification.message.clone().unwrap_or_default();
             let name = &last.meta.key.name;
-            let why = format!("the snapshot {name} cannot be relied upon: {why}");
-            tell(False, SampleDBReason::VerificationFailed, why)
+            let why = format!("the snapshot {name} is not usable: {why}");
+            report(False, SampleDBReason::VerificationFailed, why)
         }
-        None => tell(Unknown, SampleDBReason::NoneYet, "no snapshot has been verified yet".to_owned()),
+        None => report(Unknown, SampleDBReason::NoneYet, "no snapshot has been verified yet".to_owned()),
     }
 }

@@ -1,7 +1,7 @@
-//! Pure: what is told of a deletion.
+//! Pure: the status and the events of a deletion.
 
 use api::sample_db::{
-    DeletionPolicy, DeletionStatus, DeletionStep, Phase, SKIP_FINAL_SNAPSHOT, SampleDBEvent, SampleDBReason,
+    DeletionPolicy, DeletionStatus, DeletionStep, SKIP_FINAL_SNAPSHOT, SampleDBEvent, SampleDBPhase, SampleDBReason,
     SampleDBStatus, condition_type as domain,
 };
 use api::{Condition, ConditionStatus, Contract};
@@ -9,54 +9,54 @@ use jiff::{Timestamp, Unit};
 use runtime::plan::EventDraft;
 use runtime::status::conditions::{Summary, condition};
 
-use super::last::{self, last};
+use super::final_snapshot::{self, final_snapshot};
 use super::step::is_skipped;
 use crate::database::observed::Observed;
-use crate::database::pinned::Refusal;
+use crate::database::pinned::SpecRefusal;
 use crate::operand::kinds::Snapshot;
-use crate::operand::snapshot_state::{is_bad, is_proved};
+use crate::operand::snapshot_state::{has_failed, is_verified};
 
-/// What is told of the deletion, once for each transition; that it is blocked, the conditions tell.
+/// The events of the deletion, once for each transition. Conditions report that it is blocked.
 pub(super) fn events(before: &SampleDBStatus, after: &SampleDBStatus) -> Vec<EventDraft> {
     let saved = |status: &SampleDBStatus| status.contract.is_true(domain::FINAL_SNAPSHOT);
-    let told = after.contract.condition(domain::FINAL_SNAPSHOT).filter(|_| saved(after) && !saved(before));
+    let condition = after.contract.condition(domain::FINAL_SNAPSHOT).filter(|_| saved(after) && !saved(before));
     let event = |of: &Condition| EventDraft {
         warning: false,
         reason: SampleDBEvent::FinalSnapshotTaken.into(),
         message: of.message.clone(),
     };
-    told.map(event).into_iter().collect()
+    condition.map(event).into_iter().collect()
 }
 
-/// That data went, or stay, without a last snapshot although one was wanted.
-pub(super) fn unsaved(observed: &Observed) -> Option<EventDraft> {
+/// The event that data was deleted, or stays, without the final snapshot that was wanted.
+pub(super) fn skipped(observed: &Observed) -> Option<EventDraft> {
     let db = &*observed.db;
     let wanted = db.spec.deletion.policy == DeletionPolicy::Snapshot;
     let held = wanted && db.status.initialization.data_created_at.is_some();
-    if !held || last(observed).is_some_and(|last| is_proved(&last.status)) {
+    if !held || final_snapshot(observed).is_some_and(|last| is_verified(&last.status)) {
         return None;
     }
     let why = match () {
-        () if observed.namespace_going => {
-            "the namespace, or the kind of snapshots, is being deleted too; the data stay".to_owned()
+        () if observed.namespace_terminating => {
+            "the namespace, or the CRD of snapshots, is being deleted too; the data is kept".to_owned()
         }
         () if is_skipped(db) => format!("the annotation {SKIP_FINAL_SNAPSHOT} says so"),
-        () if last(observed).is_some() => "it failed, and deletion.onSnapshotFailure is Proceed".to_owned(),
-        () => "the claim of the data was gone".to_owned(),
+        () if final_snapshot(observed).is_some() => "it failed, and deletion.onSnapshotFailure is Proceed".to_owned(),
+        () => "the PVC of the data was deleted".to_owned(),
     };
-    let message = format!("the database goes without a final snapshot: {why}");
+    let message = format!("the database is deleted without a final snapshot: {why}");
     Some(EventDraft { warning: true, reason: SampleDBEvent::FinalSnapshotSkipped.into(), message })
 }
 
-/// What holds while it is being deleted.
+/// The status of a database that is being deleted.
 pub(super) fn of(
     observed: &Observed,
     step: Option<DeletionStep>,
-    told: Result<String, Refusal>,
+    progress: Result<String, SpecRefusal>,
     now: Timestamp,
 ) -> SampleDBStatus {
     let before = &observed.db.status;
-    let (mut conditions, message) = match told {
+    let (mut conditions, message) = match progress {
         Ok(message) => (Summary::Reconciling.conditions(SampleDBReason::Deleting, message.clone(), now), message),
         Err((reason, message)) => {
             let mut all = Summary::Stalled.conditions(SampleDBReason::DeletionBlocked, message.clone(), now);
@@ -64,17 +64,17 @@ pub(super) fn of(
             (all, message)
         }
     };
-    let last = last(observed);
+    let last = final_snapshot(observed);
     conditions.extend(last.map(|last| saved(observed, last, now)));
     let set = observed.server.owned().is_some_and(|server| !server.meta.deleting);
     let stays = set || observed.pod().is_some_and(|pod| !pod.meta.deleting);
     let ready = observed.server.owned().is_some() && observed.is_ready();
     SampleDBStatus {
-        phase: Some(Phase::Deleting),
+        phase: Some(SampleDBPhase::Deleting),
         ready: Some(format!("{}/1", usize::from(ready))),
         ready_replicas: Some(i32::from(ready)),
-        // Snapshots that are being taken are given up when this says that there is no server any more. One that is not
-        // ready comes back as long as its StatefulSet, or its pod, is there to stay.
+        // Running snapshots are given up when this says that there is no server. One that is not ready comes back as long as its
+        // StatefulSet, or its pod, is not terminating.
         replicas: Some(i32::from(stays)),
         deletion: DeletionStatus {
             started_at: before.deletion.started_at.or_else(|| now.round(Unit::Second).ok()),
@@ -90,9 +90,9 @@ pub(super) fn of(
 }
 
 fn saved(observed: &Observed, last: &Snapshot, now: Timestamp) -> Condition {
-    let (holds, reason) = match is_proved(&last.status) && last::is_judged(observed, last) {
+    let (holds, reason) = match is_verified(&last.status) && final_snapshot::is_known_complete(observed, last) {
         true => (ConditionStatus::True, SampleDBReason::Verified),
-        false if is_bad(&last.status) => (ConditionStatus::False, SampleDBReason::Failed),
+        false if has_failed(&last.status) => (ConditionStatus::False, SampleDBReason::Failed),
         false => (ConditionStatus::Unknown, SampleDBReason::Running),
     };
     let why = format!("the final snapshot is {}", last.meta.key.name);

@@ -1,87 +1,86 @@
-//! Pure: a data claim that somebody has deleted: no new pod can use it, so its data are read through the server that has it, or
-//! not at all.
+//! Pure: a data PVC that is terminating. No new pod can use it, so its data can only be read through the server that has it.
 
 use jiff::Timestamp;
-use runtime::projections::Claim;
+use runtime::projections::Pvc;
 
 use super::server::is_ready;
-use super::step::{LONG, skip};
-use crate::database::answer::Asked;
-use crate::database::observed::{Observed, SecretSeen};
+use super::step::{SLOW_AFTER, skip};
+use crate::database::observed::{Observed, SecretState};
+use crate::database::server_info::ServerProbe;
 use crate::database::{server_state, steps};
 use crate::operand::names;
 use crate::operand::pod::has_volume;
 
-/// The claim of the data, if somebody has deleted it.
-pub(super) fn dying(observed: &Observed) -> Option<&Claim> {
+/// The PVC of the data, if it is terminating.
+pub(super) fn terminating_claim(observed: &Observed) -> Option<&Pvc> {
     let name = observed.db.status.storage.claim.as_deref()?;
     observed.claim(name).filter(|claim| claim.meta.deleting)
 }
 
-/// Whether there is a server that answers, or may come back to do so.
+/// Whether there is a server that answers, or may do so again.
 pub(super) fn may_answer(observed: &Observed) -> bool {
     observed.pod().is_some_and(has_volume)
 }
 
 /// Whether the server has the volume, and does not start by itself any more.
 pub(super) fn does_not_start(observed: &Observed) -> bool {
-    let trouble = observed.pod().filter(|pod| has_volume(pod)).and_then(|pod| server_state::trouble(pod));
-    trouble.is_some_and(|trouble| trouble.permanent) && !is_ready(observed)
+    let diagnosis = observed.pod().filter(|pod| has_volume(pod)).and_then(|pod| server_state::diagnosis(pod));
+    diagnosis.is_some_and(|diagnosis| diagnosis.permanent) && !is_ready(observed)
 }
 
-/// Why the server that has the volume does not answer, once a person should hear of it: at once if it does not start, else
-/// after a while.
+/// Why the server that has the volume does not answer, once the user has to act: at once if it does not start, else after a
+/// while.
 pub(super) fn silence(observed: &Observed, now: Timestamp) -> Option<String> {
     let pod = observed.pod().filter(|pod| has_volume(pod))?;
-    if let Some(trouble) = server_state::trouble(pod).filter(|_| does_not_start(observed)) {
-        return Some(format!("the server does not start: {}", server_state::cause(pod, trouble)));
+    if let Some(diagnosis) = server_state::diagnosis(pod).filter(|_| does_not_start(observed)) {
+        return Some(format!("the server does not start: {}", server_state::cause(pod, diagnosis)));
     }
-    let turned = pod.running.as_deref().and_then(|running| running.ready_since);
+    let turned = pod.details.as_deref().and_then(|running| running.ready_since);
     let since = observed.db.status.deletion.started_at.max(turned)?;
-    if now.duration_since(since) <= LONG {
+    if now.duration_since(since) <= SLOW_AFTER {
         return None;
     }
-    Some(match &observed.asked {
-        Asked::BadPassword => {
+    Some(match &observed.probe {
+        ServerProbe::BadPassword => {
             format!(
-                "the server does not let the superuser in with the password of the Secret {}",
-                names::system_secret(&observed.db)
+                "the server rejects the superuser with the password of the Secret {}",
+                names::superuser_secret(&observed.db)
             )
         }
-        Asked::Failed(why) => format!("the server does not answer: {why}"),
-        Asked::Answered(_) if steps::is_foreign(observed) => "the server that answers has other data".to_owned(),
-        Asked::Nothing | Asked::Answered(_) => "the server does not answer".to_owned(),
+        ServerProbe::Failed(why) => format!("the server does not answer: {why}"),
+        ServerProbe::Answered(_) if steps::is_foreign(observed) => "the server that answers has other data".to_owned(),
+        ServerProbe::Skipped | ServerProbe::Answered(_) => "the server does not answer".to_owned(),
     })
 }
 
 /// What to do about a server that has the data and does not answer.
-pub(super) fn silent_server(observed: &Observed, claim: &Claim, why: &str) -> String {
+pub(super) fn silent_server(observed: &Observed, claim: &Pvc, why: &str) -> String {
     format!(
-        "the claim {} of the data is being deleted, so the final snapshot can only be taken of the running server, and {why}; \
-         the finalizer keeps the data; correct what keeps the server from answering, such as spec.engine.parameters, and the \
-         final snapshot is taken; or {}",
+        "the PVC {} of the data is being deleted, so the final snapshot can only be taken of the running server, and {why}; a \
+         finalizer protects the data; fix what keeps the server from answering, such as spec.engine.parameters, to have \
+         the final snapshot taken; or {}",
         claim.meta.key.name,
         keep_or_give_up(observed, claim)
     )
 }
 
 /// What to do about data that nothing can read any more.
-pub(super) fn unreachable_data(observed: &Observed, claim: &Claim) -> String {
-    let why = match matches!(observed.system, SecretSeen::Absent) && may_answer(observed) {
+pub(super) fn unreachable_data(observed: &Observed, claim: &Pvc) -> String {
+    let why = match matches!(observed.superuser_secret, SecretState::Absent) && may_answer(observed) {
         true => format!(
-            "the Secret {} is gone, without which nobody can log in to the server",
-            names::system_secret(&observed.db)
+            "the Secret {} was deleted, without which the Job cannot log in to the server",
+            names::superuser_secret(&observed.db)
         ),
         false => "no server runs on it".to_owned(),
     };
     format!(
-        "the claim {} of the data is being deleted and {why}, so nothing can read the data, which the finalizer keeps; {}",
+        "the PVC {} of the data is being deleted and {why}, so nothing can read the data, which a finalizer protects; {}",
         claim.meta.key.name,
         keep_or_give_up(observed, claim)
     )
 }
 
-fn keep_or_give_up(observed: &Observed, claim: &Claim) -> String {
+fn keep_or_give_up(observed: &Observed, claim: &Pvc) -> String {
     let (name, db) = (&claim.meta.key.name, &observed.db);
     format!(
         "to keep the volume, run kubectl patch pv $(kubectl get pvc {name} --namespace {} -o \

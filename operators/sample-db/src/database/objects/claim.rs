@@ -1,4 +1,5 @@
-//! Pure: the claims of the two volumes. Neither is the database's own, so that nothing takes them away with it.
+//! Pure: the PVCs of the two volumes. Neither has an owner reference, so the garbage collector does not delete them with the
+//! database.
 
 use std::collections::BTreeMap;
 
@@ -6,41 +7,41 @@ use k8s_openapi::api::core::v1::{PersistentVolumeClaim, PersistentVolumeClaimSpe
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use runtime::cache::Projection;
 use runtime::plan::Apply;
-use runtime::projections::Claim;
+use runtime::projections::Pvc;
 
-use crate::database::record::{RECORD, Record};
+use crate::database::record::{RECORD, VolumeRecord};
 use crate::operand::kinds::SampleDB;
-use crate::operand::labels::free;
+use crate::operand::labels::unowned_meta;
 use crate::operand::names;
 
-/// The claim of the data: no smaller than it is, or than the one whose data it is to hold.
-pub(in crate::database) fn data_claim(db: &SampleDB, name: &str, live: Option<&Claim>) -> Apply {
+/// The PVC of the data: no smaller than it is, or than the one whose data it is to hold.
+pub(in crate::database) fn data_claim(db: &SampleDB, name: &str, live: Option<&Pvc>) -> Apply {
     claim(db, name, never_less(db.spec.storage.size(), live), db.spec.storage.storage_class_name.as_deref())
 }
 
-/// The same, as it is made: with the record of what is latched, so that no volume is ever there without one.
-pub(in crate::database) fn new_data_claim(db: &SampleDB, name: &str, before: Option<&Claim>) -> Apply {
+/// The same when it is created: with the record of what is latched, so no volume is ever without one.
+pub(in crate::database) fn new_data_claim(db: &SampleDB, name: &str, before: Option<&Pvc>) -> Apply {
     let mut apply = data_claim(db, name, before);
-    if let Some(record) = Record::of(db) {
+    if let Some(record) = VolumeRecord::of(db) {
         apply.body["metadata"]["annotations"][RECORD] = record.text().into();
     }
     apply
 }
 
-/// The claim of the snapshots, unless it is the user's.
-pub(in crate::database) fn snapshot_claim(db: &SampleDB, live: Option<&Claim>) -> Option<Apply> {
+/// The PVC of the snapshots, unless the user provides it.
+pub(in crate::database) fn snapshot_claim(db: &SampleDB, live: Option<&Pvc>) -> Option<Apply> {
     db.spec.backup.storage.existing_claim.is_none().then(|| own_snapshot_claim(db, live))
 }
 
-/// The same, whatever the spec says of later snapshots.
-pub(in crate::database) fn own_snapshot_claim(db: &SampleDB, live: Option<&Claim>) -> Apply {
+/// The same, whatever the spec says about later snapshots.
+pub(in crate::database) fn own_snapshot_claim(db: &SampleDB, live: Option<&Pvc>) -> Apply {
     let storage = &db.spec.backup.storage;
     let size = never_less(storage.size(), live);
     claim(db, &names::own_snapshot_claim(db), size, storage.storage_class_name.as_deref())
 }
 
-/// The size to request, no less than a live claim does already.
-fn never_less<'a>(wanted: &'a str, live: Option<&'a Claim>) -> &'a str {
+/// The size to request: no less than the live PVC requests already.
+fn never_less<'a>(wanted: &'a str, live: Option<&'a Pvc>) -> &'a str {
     live.map_or(wanted, |claim| claim.never_less(wanted))
 }
 
@@ -54,6 +55,6 @@ fn claim(db: &SampleDB, name: &str, size: &str, class: Option<&str>) -> Apply {
         }),
         ..PersistentVolumeClaimSpec::default()
     };
-    let claim = PersistentVolumeClaim { metadata: free(db), spec: Some(spec), status: None };
-    Apply::new(Claim::KIND, db.meta.key.sibling(name), &claim)
+    let claim = PersistentVolumeClaim { metadata: unowned_meta(db), spec: Some(spec), status: None };
+    Apply::new(Pvc::KIND, db.meta.key.sibling(name), &claim)
 }

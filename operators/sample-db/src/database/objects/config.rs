@@ -1,4 +1,4 @@
-//! Pure: the two ConfigMaps: where the database is, for applications and Jobs, and how the server runs.
+//! Pure: the two ConfigMaps: connection details for applications and Jobs, and the server's parameters.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -8,12 +8,12 @@ use runtime::cache::Projection;
 use runtime::plan::Apply;
 use runtime::projections::ConfigMap;
 
-use crate::database::tuning::wanted;
+use crate::database::tuning::effective_parameters;
 use crate::operand::kinds::SampleDB;
-use crate::operand::labels::owned;
+use crate::operand::labels::owned_meta;
 use crate::operand::names;
 
-/// Where the database is: under plain names, and under those that PostgreSQL's own programs read from the environment.
+/// The connection details, under plain names and under those of the environment variables of libpq.
 pub(in crate::database) fn connection(db: &SampleDB) -> Apply {
     let port = db.spec.service.port().to_string();
     let pairs = [
@@ -25,21 +25,21 @@ pub(in crate::database) fn connection(db: &SampleDB) -> Apply {
     let data = pairs
         .into_iter()
         .flat_map(|(plain, variable, value)| [(plain.to_owned(), value.clone()), (variable.to_owned(), value)]);
-    config_map(db, &names::connection(db), data.collect())
+    config_map(db, &names::connection_config_map(db), data.collect())
 }
 
-/// What must be so, whatever the spec says of other parameters.
+/// Parameters that the operator requires, whatever the spec says about others.
 pub(crate) const OWN_PARAMETERS: [(&str, &str); 3] =
     [("listen_addresses", "*"), ("password_encryption", "scram-sha-256"), ("wal_level", "replica")];
 
-/// How the server runs: what must be so, and on it limits that fit the volume, and the spec's parameters.
+/// The server's parameters: the required ones, limits that fit the volume, and those of the spec.
 pub(in crate::database) fn configuration(db: &SampleDB) -> Apply {
-    config_map(db, &names::configuration(db), BTreeMap::from([("operator.conf".to_owned(), file(db))]))
+    config_map(db, &names::server_config_map(db), BTreeMap::from([("operator.conf".to_owned(), file(db))]))
 }
 
 /// The file of the server's parameters.
 pub(in crate::database) fn file(db: &SampleDB) -> String {
-    let wanted = wanted(db);
+    let wanted = effective_parameters(db);
     let mut parameters: BTreeMap<&str, &str> = OWN_PARAMETERS.into();
     parameters.extend(wanted.iter().map(|(name, value)| (name.as_str(), value.as_str())));
     parameters.into_iter().fold(String::new(), |mut text, (name, value)| {
@@ -50,6 +50,6 @@ pub(in crate::database) fn file(db: &SampleDB) -> String {
 }
 
 fn config_map(db: &SampleDB, name: &str, data: BTreeMap<String, String>) -> Apply {
-    let map = core::ConfigMap { metadata: owned(db), data: Some(data), ..core::ConfigMap::default() };
+    let map = core::ConfigMap { metadata: owned_meta(db), data: Some(data), ..core::ConfigMap::default() };
     Apply::new(ConfigMap::KIND, db.meta.key.sibling(name), &map)
 }

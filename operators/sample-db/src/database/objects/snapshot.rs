@@ -1,4 +1,4 @@
-//! Pure: the snapshots that the operator itself asks for. They have no owner: they outlive the database.
+//! Pure: the snapshots that the operator creates. They have no owner reference, because they outlive the database.
 
 use api::sample_db_snapshot::SnapshotReason;
 use jiff::Timestamp;
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::operand::kinds::{ONLINE, SampleDB, Snapshot};
 
-/// A snapshot of this very database; until when it is kept, if not by the schedule's retention.
+/// A snapshot of this database, kept until `retain_until`, or else by the schedule's retention.
 pub(in crate::database) fn snapshot(
     db: &SampleDB,
     name: &str,
@@ -18,7 +18,7 @@ pub(in crate::database) fn snapshot(
     let mut snapshot = json!({
         "metadata": {
             "labels": meta::labels(&SampleDB::KIND, &db.meta),
-            "annotations": meta::not_for_pruning(),
+            "annotations": meta::argocd_no_prune_annotations(),
         },
         "spec": { "sampleDB": &*db.meta.key.name, "sampleDBUID": db.meta.uid, "reason": reason },
     });
@@ -28,7 +28,7 @@ pub(in crate::database) fn snapshot(
     Create::new(Snapshot::KIND, db.meta.key.sibling(name), &snapshot)
 }
 
-/// The last snapshot of a database that is being deleted: of the server, or else of its volume.
+/// The final snapshot of a database that is being deleted: of the server, or else of its volume.
 pub(in crate::database) fn final_snapshot(
     db: &SampleDB,
     name: &str,

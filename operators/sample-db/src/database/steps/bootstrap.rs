@@ -1,8 +1,8 @@
-//! Pure: what a new database is filled with: a snapshot's data, then the initial configuration.
+//! Pure: what a new database gets: a snapshot's data, then the initial configuration.
 
 use api::sample_db::{Method, SampleDBReason};
 use runtime::cache::Projection;
-use runtime::job::{self, Progress};
+use runtime::job::{self, JobProgress};
 use runtime::plan::{Create, Delete, Effect};
 use runtime::projections::Job;
 
@@ -10,49 +10,50 @@ use crate::database::observed::{InitSources, Observed};
 use crate::database::pinned::Pinned;
 use crate::database::step::NextStep;
 use crate::database::{init as initial, restore};
-use crate::operand::agent_job::{self, JobOf};
-use crate::operand::job_result::Words;
+use crate::operand::agent_job::{self, JobParams};
+use crate::operand::job_result::AgentOutcome;
 use crate::operand::kinds::Snapshot;
 use crate::operand::names;
 
-/// The snapshot's data into the new database, before anybody else's. Those of a physical one are there before the server.
-pub(super) fn fill(observed: &Observed, pinned: &Pinned, source: &Snapshot) -> Option<NextStep> {
+/// Restores the snapshot into the new database, before any other data. A physical one is restored before the server starts.
+pub(super) fn restore_snapshot(observed: &Observed, pinned: &Pinned, source: &Snapshot) -> Option<NextStep> {
     if source.status.method == Some(Method::Physical) {
         return None;
     }
     let name = restore::job_name(&observed.db);
     let doing = || format!("restoring the snapshot {}", source.meta.key.name);
     match observed.progress(&name) {
-        Progress::Absent => {
+        JobProgress::Absent => {
             Some(create(observed, pinned, restore::job(&observed.db, source), SampleDBReason::Restoring, &doing()))
         }
-        // The status is about to say that it is done.
-        Progress::Complete(..) => Some(NextStep::wait(SampleDBReason::Restoring, doing())),
-        Progress::Active(_) => Some(at_work(observed, &name, SampleDBReason::Restoring, doing())),
-        Progress::Failed(_, message) => {
+        // This reconcile's status records that it is done.
+        JobProgress::Complete(..) => Some(NextStep::wait(SampleDBReason::Restoring, doing())),
+        JobProgress::Active(_) => Some(job_progress(observed, &name, SampleDBReason::Restoring, doing())),
+        JobProgress::Failed(_, message) => {
             let message = format!(
-                "{} failed: {}; mend what it says, then delete the Job {name} to have it tried again",
+                "{} failed: {}; fix that, and delete the Job {name} to have it tried again",
                 doing(),
-                Words::why(observed.words(&name).as_ref(), message)
+                AgentOutcome::failure_or(observed.job_outcome(&name).as_ref(), message)
             );
-            Some(NextStep::stuck(SampleDBReason::RestoreFailed, message))
+            Some(NextStep::blocked(SampleDBReason::RestoreFailed, message))
         }
     }
 }
 
-/// The initial configuration, once: that the database's own note says so, the Job has found.
+/// The initial configuration, once: the Job finds the database's own record of it.
 pub(super) fn init(observed: &Observed, pinned: &Pinned) -> Option<NextStep> {
     let db = &*observed.db;
     let name = names::init_job(db);
     if db.status.initialization.completed_at.is_some() {
         let left = observed.jobs.iter().find(|job| !job.meta.deleting)?;
-        return Some(delete(left, SampleDBReason::CleaningUp, "clearing up after what Jobs have done"));
+        return Some(delete(left, SampleDBReason::CleaningUp, "deleting Jobs that are done"));
     }
     match observed.progress(&name) {
-        Progress::Absent => match &observed.init_sources {
-            InitSources::Missing(what) => {
-                Some(NextStep::stuck(SampleDBReason::InitSourceMissing, format!("{what}: make it, and init runs")))
-            }
+        JobProgress::Absent => match &observed.init_sources {
+            InitSources::Missing(what) => Some(NextStep::blocked(
+                SampleDBReason::InitSourceMissing,
+                format!("{what}; create it to have init run"),
+            )),
             InitSources::Unknown(why) => Some(NextStep::wait(SampleDBReason::InitSourceUnreadable, why.clone())),
             InitSources::Digest(_) => Some(create(
                 observed,
@@ -62,26 +63,26 @@ pub(super) fn init(observed: &Observed, pinned: &Pinned) -> Option<NextStep> {
                 "configuring the new database",
             )),
         },
-        Progress::Failed(job, _) if has_changed(observed) => {
-            Some(delete(job, SampleDBReason::Initializing, "the SQL has changed, and is run again"))
+        JobProgress::Failed(job, _) if has_changed(observed) => {
+            Some(delete(job, SampleDBReason::Initializing, "the SQL has changed: running it again"))
         }
-        // The status is about to say that it is done.
-        Progress::Complete(..) => None,
-        Progress::Failed(_, message) => {
+        // This reconcile's status records that it is done.
+        JobProgress::Complete(..) => None,
+        JobProgress::Failed(_, message) => {
             let message = format!(
-                "the initial configuration failed, and nothing of it stayed: {}; mend the SQL, and it runs again, or delete \
-                 the Job {name} to have it tried again as it is",
-                Words::why(observed.words(&name).as_ref(), message)
+                "the initial configuration failed and was undone: {}; fix the SQL, which runs it again, or delete the Job \
+                 {name} to have it tried again unchanged",
+                AgentOutcome::failure_or(observed.job_outcome(&name).as_ref(), message)
             );
-            Some(NextStep::stuck(SampleDBReason::InitFailed, message))
+            Some(NextStep::blocked(SampleDBReason::InitFailed, message))
         }
-        Progress::Active(_) => {
-            Some(at_work(observed, &name, SampleDBReason::Initializing, "configuring the new database".to_owned()))
+        JobProgress::Active(_) => {
+            Some(job_progress(observed, &name, SampleDBReason::Initializing, "configuring the new database".to_owned()))
         }
     }
 }
 
-/// Whether the SQL is another than that which failed, or may be: what was not written down is not known.
+/// Whether the SQL differs from what failed, or may differ because that was not recorded.
 fn has_changed(observed: &Observed) -> bool {
     let noted = &observed.db.status.initialization;
     let failed = noted.failed_digest.as_deref().or(noted.sql_digest.as_deref());
@@ -91,19 +92,19 @@ fn has_changed(observed: &Observed) -> bool {
     }
 }
 
-fn create(observed: &Observed, pinned: &Pinned, of: JobOf, reason: SampleDBReason, message: &str) -> NextStep {
-    let create: Create = agent_job::job(of, &observed.place_of_jobs(&pinned.image));
-    NextStep::take(Effect::Create(create), reason, message)
+fn create(observed: &Observed, pinned: &Pinned, of: JobParams, reason: SampleDBReason, message: &str) -> NextStep {
+    let create: Create = agent_job::job(of, &observed.job_context(&pinned.image));
+    NextStep::act(Effect::Create(create), reason, message)
 }
 
 fn delete(job: &Job, reason: SampleDBReason, message: &str) -> NextStep {
-    NextStep::take(Effect::Delete(Delete::of(Job::KIND, &job.meta)), reason, message)
+    NextStep::act(Effect::Delete(Delete::of(Job::KIND, &job.meta)), reason, message)
 }
 
-/// A Job that has yet to end; what keeps its pods from starting is told.
-fn at_work(observed: &Observed, name: &str, reason: SampleDBReason, doing: String) -> NextStep {
+/// A Job that has yet to end, with what keeps its pods from starting.
+fn job_progress(observed: &Observed, name: &str, reason: SampleDBReason, doing: String) -> NextStep {
     match job::diagnosis(&observed.pods, name) {
-        Some(trouble) => NextStep::wait(reason, format!("{doing}: {}", trouble.message)),
+        Some(diagnosis) => NextStep::wait(reason, format!("{doing}: {}", diagnosis.message)),
         None => NextStep::wait(reason, doing),
     }
 }

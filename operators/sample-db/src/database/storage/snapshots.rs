@@ -1,4 +1,4 @@
-//! Pure: the volume of the snapshots: how full it is, and that its claim is being deleted.
+//! Pure: the volume of the snapshots: how full it is, and whether its PVC is terminating.
 
 use runtime::quantity;
 
@@ -7,23 +7,23 @@ use crate::operand::kinds::Snapshot;
 use crate::operand::names;
 use crate::operand::usage::{NEARLY_FULL, percent};
 
-/// Whether somebody has deleted its claim, and a pod or a finalizer keeps it for now.
-pub(in crate::database) fn are_leaving(observed: &Observed) -> bool {
+/// Whether its PVC is terminating, kept by a pod or a finalizer for now.
+pub(in crate::database) fn is_claim_terminating(observed: &Observed) -> bool {
     observed.claim(&names::snapshot_claim(&observed.db)).is_some_and(|claim| claim.meta.deleting)
 }
 
-/// What becomes of the snapshots whose claim is being deleted.
-pub(in crate::database) fn leaving(observed: &Observed) -> String {
+/// What happens to the snapshots whose PVC is terminating.
+pub(in crate::database) fn claim_terminating_message(observed: &Observed) -> String {
     format!(
         "the PVC {} of the snapshots is being deleted: no new pod can use it, so snapshots can be neither taken nor restored; \
-         once it is gone the operator creates an empty one and verifies all snapshots again; to keep the files, set the reclaim \
-         policy of its PersistentVolume to Retain now",
+         once it is deleted, the operator creates an empty one and verifies all snapshots again; to keep the files, set \
+         the reclaim policy of its PersistentVolume to Retain now",
         names::snapshot_claim(&observed.db)
     )
 }
 
-/// How full it was when the Job of a snapshot measured it last, in percent, and which snapshot that was. Files that are deleted
-/// later still count until the next one; a claim that has grown since has that much more room.
+/// How full it was when a snapshot's Job measured it last, in percent, and which snapshot that was. Files that are deleted later
+/// count until the next one; a PVC that has grown since has that much more room.
 pub(super) fn used(observed: &Observed) -> Option<(i32, &Snapshot)> {
     let name = names::snapshot_claim(&observed.db);
     let claim = observed.claim(&name);
@@ -35,7 +35,7 @@ pub(super) fn used(observed: &Observed) -> Option<(i32, &Snapshot)> {
     let measured = measured.filter_map(|of| of.status.volume.as_ref().map(|volume| (of, volume)));
     let (snapshot, volume) = measured.max_by_key(|(_, volume)| volume.at)?;
     let then = volume.capacity_bytes.map(i128::from);
-    let now = claim.and_then(|claim| quantity::whole(claim.capacity.as_deref()?));
+    let now = claim.and_then(|claim| quantity::value(claim.capacity.as_deref()?));
     let used = i128::from(volume.used_bytes);
     let room = used + i128::from(volume.free_bytes);
     let room = then.map_or(room, |then| room.min(then)) + now.zip(then).map_or(0, |(now, then)| (now - then).max(0));
@@ -47,11 +47,11 @@ pub(super) fn nearly_full(observed: &Observed) -> Option<String> {
     let (percent, snapshot) = used(observed).filter(|(percent, _)| *percent >= NEARLY_FULL)?;
     let storage = &observed.db.spec.backup.storage;
     let grow = match &storage.existing_claim {
-        Some(_) => "have that claim grow".to_owned(),
+        Some(_) => "expand that PVC".to_owned(),
         None => format!("raise backup.storage.size ({})", storage.size()),
     };
     Some(format!(
-        "the volume of the claim {}, which has the snapshots, was {percent} % full with the snapshot {}: {grow}, keep fewer by \
+        "the volume of the PVC {}, which has the snapshots, was {percent} % full with the snapshot {}: {grow}, keep fewer by \
          backup.retention, or delete snapshots, before there is no room for another one",
         names::snapshot_claim(&observed.db),
         snapshot.meta.key.name

@@ -1,4 +1,4 @@
-//! Which snapshots are taken, and which are let go.
+//! Which snapshots are taken, and which are deleted.
 
 use super::*;
 use crate::database::backup::{self, Backups};
@@ -9,21 +9,21 @@ pub(super) fn serving(spec: &Value, backup: &Value) -> Observed {
     observed(spec, &status)
 }
 
-fn decided(seen: &Observed) -> Vec<String> {
+fn effects(seen: &Observed) -> Vec<String> {
     let backups = backup::decide(seen, now());
     let effects = backups.effect.into_iter().collect();
     done(&Plan { effects, ..Plan::nothing() })
 }
 
-/// One of the schedule's, so many days old.
-fn old(days: i64, phase: &str, verification: &str) -> Arc<Snapshot> {
+/// A scheduled one, that many days old.
+pub(super) fn old(days: i64, phase: &str, verification: &str) -> Arc<Snapshot> {
     let at = now() - jiff::SignedDuration::from_hours(24 * days);
     let status = json!({ "phase": phase, "startedAt": at, "completedAt": at, "sampleDBUID": "u-1",
         "verification": { "phase": verification } });
     snapshot(&format!("shop-{days}"), "Scheduled", &status)
 }
 
-/// Whether backups are verified, and what is said of that.
+/// Whether backups are verified, and the message.
 fn verified(seen: &Observed) -> (ConditionStatus, String) {
     let conditions = backup::health::conditions(seen, &Backups::default(), now());
     let verified = conditions.into_iter().find(|of| of.type_ == "BackupVerified").unwrap();
@@ -31,21 +31,21 @@ fn verified(seen: &Observed) -> (ConditionStatus, String) {
 }
 
 #[test]
-fn the_first_comes_at_once_and_then_by_the_schedule() {
-    // The moment is 2027-01-15 08:00 UTC.
-    assert_eq!(decided(&serving(&json!({}), &json!({}))), ["create SampleDBSnapshot shop-2701150800"]);
+fn the_first_backup_is_taken_at_once_and_others_by_the_schedule() {
+    // Now is 2027-01-15 08:00 UTC.
+    assert_eq!(effects(&serving(&json!({}), &json!({}))), ["create SampleDBSnapshot shop-2701150800"]);
     let waits = json!({ "backup": { "immediate": false } });
     let hourly = json!({ "backup": { "schedule": "30 * * * *" } });
     let since = |at: &str| json!({ "lastScheduled": at });
-    assert_eq!(decided(&serving(&waits, &since("2027-01-15T02:00:00Z"))), Vec::<String>::new());
-    let made = decided(&serving(&hourly, &since("2027-01-15T06:30:00Z")));
-    assert_eq!(made, ["create SampleDBSnapshot shop-2701150730"]);
-    let rests = json!({ "backup": { "schedule": "30 * * * *", "suspend": true } });
-    assert_eq!(decided(&serving(&rests, &since("2027-01-15T06:30:00Z"))), Vec::<String>::new());
+    assert_eq!(effects(&serving(&waits, &since("2027-01-15T02:00:00Z"))), Vec::<String>::new());
+    let created = effects(&serving(&hourly, &since("2027-01-15T06:30:00Z")));
+    assert_eq!(created, ["create SampleDBSnapshot shop-2701150730"]);
+    let suspended = json!({ "backup": { "schedule": "30 * * * *", "suspend": true } });
+    assert_eq!(effects(&serving(&suspended, &since("2027-01-15T06:30:00Z"))), Vec::<String>::new());
 }
 
 #[test]
-fn the_next_stays_at_its_time_while_it_is_overdue() {
+fn the_next_time_stays_while_it_is_overdue() {
     let next = |spec: &Value, last: &Value| {
         let seen = serving(spec, &json!({ "lastScheduled": last }));
         backup::next_due(&seen.db, now()).map(|at| at.to_string())
@@ -56,25 +56,25 @@ fn the_next_stays_at_its_time_while_it_is_overdue() {
         let start = schedule.spread(crate::operand::names::fingerprint("u-1")).start(at.parse().unwrap());
         Some(start.to_string())
     };
-    // The moment is 2027-01-15 08:00 UTC.
+    // Now is 2027-01-15 08:00 UTC.
     assert_eq!(next(&hourly, &json!("2027-01-15T07:30:00Z")), at("2027-01-15T08:30:00Z"));
     assert_eq!(next(&hourly, &json!("2027-01-15T04:30:00Z")), at("2027-01-15T05:30:00Z"), "overdue");
     let first = serving(&hourly, &json!({}));
     assert_eq!(backup::next_due(&first.db, now()), first.db.status.initialization.completed_at, "the first, at once");
     let waits = json!({ "backup": { "schedule": "30 * * * *", "immediate": false } });
     assert_eq!(next(&waits, &Value::Null), at("2026-01-01T00:30:00Z"));
-    for rests in [
+    for suspended in [
         json!({ "backup": { "schedule": "" } }),
         json!({ "backup": { "schedule": "30 * * * *", "suspend": true } }),
         json!({ "backup": { "schedule": "30 * * * *" }, "paused": true }),
         json!({ "backup": { "schedule": "0 0 30 2 *" } }),
     ] {
-        assert_eq!(next(&rests, &json!("2027-01-15T07:30:00Z")), None, "{rests}");
+        assert_eq!(next(&suspended, &json!("2027-01-15T07:30:00Z")), None, "{suspended}");
     }
 }
 
 #[test]
-fn one_at_a_time_and_what_is_due_waits() {
+fn snapshots_are_taken_one_at_a_time() {
     let hourly = json!({ "backup": { "schedule": "30 * * * *" } });
     let mut seen = serving(&hourly, &json!({ "lastScheduled": "2027-01-15T06:30:00Z" }));
     seen.snapshots = vec![snapshot("by-hand", "Manual", &json!({ "phase": "Running", "sampleDBUID": "u-1" }))];
@@ -85,42 +85,42 @@ fn one_at_a_time_and_what_is_due_waits() {
 }
 
 #[test]
-fn one_that_never_begins_keeps_no_others_from_being_tried() {
+fn a_snapshot_that_never_starts_does_not_block_others() {
     let hourly = json!({ "backup": { "schedule": "30 * * * *" } });
     let mut seen = serving(&hourly, &json!({ "lastScheduled": "2027-01-15T06:30:00Z" }));
-    let stuck = |name: &str| snapshot(name, "Scheduled", &json!({ "phase": "Pending", "sampleDBUID": "u-1" }));
-    seen.snapshots = vec![stuck("stuck")];
-    assert_eq!(decided(&seen), ["create SampleDBSnapshot shop-2701150730"]);
-    seen.snapshots.push(stuck("stuck-too"));
-    assert_eq!(decided(&seen), Vec::<String>::new(), "they do not pile up");
-    // What somebody made for a database that is gone waits for ever, and is no matter of this one's.
+    let pending = |name: &str| snapshot(name, "Scheduled", &json!({ "phase": "Pending", "sampleDBUID": "u-1" }));
+    seen.snapshots = vec![pending("stuck")];
+    assert_eq!(effects(&seen), ["create SampleDBSnapshot shop-2701150730"]);
+    seen.snapshots.push(pending("stuck-too"));
+    assert_eq!(effects(&seen), Vec::<String>::new(), "they do not pile up");
+    // Manual snapshots of a database that does not exist wait for ever, and do not concern this one.
     let by_hand = |name: &str| snapshot(name, "Manual", &json!({ "phase": "Pending" }));
     seen.snapshots = vec![by_hand("one"), by_hand("two"), by_hand("three")];
-    assert_eq!(decided(&seen), ["create SampleDBSnapshot shop-2701150730"]);
+    assert_eq!(effects(&seen), ["create SampleDBSnapshot shop-2701150730"]);
 }
 
 #[test]
-fn one_whose_job_cannot_be_made_keeps_no_others_from_being_tried() {
+fn a_snapshot_whose_job_cannot_be_created_does_not_block_others() {
     let hourly = json!({ "backup": { "schedule": "30 * * * *" } });
     let mut seen = serving(&hourly, &json!({ "lastScheduled": "2027-01-15T06:30:00Z" }));
     let runs =
         |at: &str| snapshot("runs", "Scheduled", &json!({ "phase": "Running", "sampleDBUID": "u-1", "startedAt": at }));
     seen.snapshots = vec![runs("2027-01-15T06:00:00Z")];
-    assert_eq!(decided(&seen), Vec::<String>::new(), "it has an hour, and another one to be verified");
+    assert_eq!(effects(&seen), Vec::<String>::new(), "it has an hour, and another one to be verified");
     seen.snapshots = vec![runs("2027-01-15T05:30:00Z")];
-    assert_eq!(decided(&seen), ["create SampleDBSnapshot shop-2701150730"]);
+    assert_eq!(effects(&seen), ["create SampleDBSnapshot shop-2701150730"]);
     seen.snapshots.push(runs("2027-01-15T05:00:00Z"));
-    assert_eq!(decided(&seen), Vec::<String>::new(), "two at a time, and no more");
+    assert_eq!(effects(&seen), Vec::<String>::new(), "two at a time, and no more");
 }
 
 #[test]
-fn whatever_is_waited_for_backups_are_taken_of_a_server_that_serves() {
+fn backups_are_taken_of_a_serving_database_whatever_it_waits_for() {
     let mut status = initialised();
     status["backup"] = json!({ "lastScheduled": "2027-01-14T02:00:00Z" });
     let mut seen = super::server::standing(&json!({ "backup": { "schedule": "30 * * * *" } }), &status);
-    seen.asked = Asked::Failed("the server does not answer within 3 s".to_owned());
+    seen.probe = ServerProbe::Failed("the server does not answer within 3 s".to_owned());
     assert_eq!(done(&plan(&seen, now())), ["create SampleDBSnapshot shop-2701150730"]);
-    // Nor does it matter that the spec asks for what cannot be had.
+    // Nor does a spec that cannot be satisfied.
     let spec =
         json!({ "backup": { "schedule": "30 * * * *" }, "credentials": { "secretRef": { "name": "shop-system" } } });
     seen.db = observed(&spec, &status).db;
@@ -129,13 +129,13 @@ fn whatever_is_waited_for_backups_are_taken_of_a_server_that_serves() {
     let status = refused.status.unwrap();
     assert_eq!(reason(&status, "Stalled").1, "SecretReserved");
     assert_eq!(reason(&status, "BackupHealthy"), (ConditionStatus::False, "Overdue".to_owned()));
-    // A server on its way out is not asked for one.
-    seen.pods = vec![super::server::going(&seen)];
+    // No snapshot is taken of a terminating server.
+    seen.pods = vec![super::server::terminating_pod(&seen)];
     assert_eq!(done(&plan(&seen, now())), Vec::<String>::new());
 }
 
 #[test]
-fn what_is_missed_is_counted_once() {
+fn missed_slots_are_counted_once() {
     let daily = json!({ "backup": { "schedule": "0 2 * * *" } });
     let mut seen = serving(&daily, &json!({ "lastScheduled": "2027-01-12T02:00:00Z", "missed": 1 }));
     let backups = backup::decide(&seen, now());
@@ -148,7 +148,7 @@ fn what_is_missed_is_counted_once() {
 }
 
 #[test]
-fn the_newest_that_is_proved_is_never_let_go() {
+fn the_newest_verified_snapshot_is_never_deleted() {
     let spec = json!({ "backup": { "retention": { "keepLast": 2 } } });
     let settled = json!({ "lastScheduled": "2027-01-15T07:59:00Z" });
     let mut seen = serving(&spec, &settled);
@@ -159,29 +159,29 @@ fn the_newest_that_is_proved_is_never_let_go() {
         old(4, "Ready", "Passed"),
         old(5, "Failed", "Failed"),
     ];
-    assert_eq!(decided(&seen), ["delete SampleDBSnapshot shop-4"], "shop-3 is the newest that is proved");
+    assert_eq!(effects(&seen), ["delete SampleDBSnapshot shop-4"], "shop-3 is the newest verified one");
     seen.snapshots.remove(3);
-    assert_eq!(decided(&seen), ["delete SampleDBSnapshot shop-5"]);
+    assert_eq!(effects(&seen), ["delete SampleDBSnapshot shop-5"]);
     seen.snapshots = vec![old(40, "Ready", "Passed")];
-    assert_eq!(decided(&seen), Vec::<String>::new(), "however old");
+    assert_eq!(effects(&seen), Vec::<String>::new(), "however old");
     seen.snapshots = vec![old(1, "Ready", "Passed"), old(40, "Ready", "Passed")];
-    assert_eq!(decided(&seen), ["delete SampleDBSnapshot shop-40"]);
+    assert_eq!(effects(&seen), ["delete SampleDBSnapshot shop-40"]);
 }
 
 #[test]
-fn what_is_bad_does_not_count_among_what_is_kept() {
+fn failed_snapshots_do_not_count_toward_those_to_keep() {
     let spec = json!({ "backup": { "retention": { "keepLast": 1 } } });
     let mut seen = serving(&spec, &json!({ "lastScheduled": "2027-01-15T07:59:00Z" }));
     seen.snapshots = vec![old(1, "Failed", "Failed"), old(2, "Ready", "Passed")];
-    assert_eq!(decided(&seen), Vec::<String>::new(), "the last good one stays");
+    assert_eq!(effects(&seen), Vec::<String>::new(), "the last good one is kept");
     seen.snapshots.insert(1, old(3, "Failed", "Failed"));
-    assert_eq!(decided(&seen), ["delete SampleDBSnapshot shop-3"], "and no heap of bad ones");
+    assert_eq!(effects(&seen), ["delete SampleDBSnapshot shop-3"], "and no heap of bad ones");
     seen.snapshots = vec![old(1, "Ready", "Passed"), old(2, "Ready", "Running")];
-    assert_eq!(decided(&seen), Vec::<String>::new(), "one that is being judged waits for its verdict");
+    assert_eq!(effects(&seen), Vec::<String>::new(), "one that is being judged waits for its verdict");
 }
 
 #[test]
-fn what_a_person_or_a_deletion_asked_for_is_not_the_schedules_to_let_go() {
+fn manual_and_final_snapshots_are_not_deleted_by_retention() {
     let spec = json!({ "backup": { "retention": { "keepLast": 1, "maxAge": "24h" } } });
     let mut seen = serving(&spec, &json!({ "lastScheduled": "2027-01-15T07:59:00Z" }));
     let asked = |name: &str, reason: &str| {
@@ -191,13 +191,13 @@ fn what_a_person_or_a_deletion_asked_for_is_not_the_schedules_to_let_go() {
         snapshot(name, reason, &status)
     };
     seen.snapshots = vec![old(1, "Ready", "Passed"), asked("by-hand", "Manual"), asked("last", "Final")];
-    assert_eq!(decided(&seen), Vec::<String>::new());
+    assert_eq!(effects(&seen), Vec::<String>::new());
     seen.snapshots.push(asked("old", "Scheduled"));
-    assert_eq!(decided(&seen), ["delete SampleDBSnapshot old"]);
+    assert_eq!(effects(&seen), ["delete SampleDBSnapshot old"]);
 }
 
 #[test]
-fn the_last_verdict_counts_whichever_snapshot_it_was_about() {
+fn the_latest_verdict_counts_whichever_snapshot_it_was_about() {
     let mut seen =
         serving(&json!({}), &json!({ "lastVerified": { "name": "shop-2" }, "lastSuccessful": { "name": "shop-2" } }));
     let mut bad = json!({ "phase": "Failed", "sampleDBUID": "u-1", "startedAt": "2027-01-13T00:00:00Z", "error": "e",
@@ -206,12 +206,9 @@ fn the_last_verdict_counts_whichever_snapshot_it_was_about() {
     let good = json!({ "phase": "Ready", "sampleDBUID": "u-1", "startedAt": "2027-01-14T00:00:00Z",
         "completedAt": "2027-01-14T00:00:00Z", "verification": { "phase": "Passed", "at": "2027-01-14T00:00:00Z" } });
     seen.snapshots = vec![snapshot("shop-2", "Scheduled", &bad), snapshot("shop-1", "Scheduled", &good)];
-    assert_eq!(
-        verified(&seen),
-        (ConditionStatus::False, "the snapshot shop-2 cannot be relied upon: rotten".to_owned())
-    );
-    let told = backup::status(&seen, &Backups::default());
-    assert_eq!((told.last_verified.name.as_deref(), told.consecutive_failures), (Some("shop-1"), None));
+    assert_eq!(verified(&seen), (ConditionStatus::False, "the snapshot shop-2 is not usable: rotten".to_owned()));
+    let reported = backup::status(&seen, &Backups::default());
+    assert_eq!((reported.last_verified.name.as_deref(), reported.consecutive_failures), (Some("shop-1"), None));
     bad["sampleDBUID"] = json!("u-0");
     seen.snapshots[0] = snapshot("shop-2", "Scheduled", &bad);
     assert_eq!(verified(&seen).0, ConditionStatus::True, "another database's are none of this one's");
@@ -220,23 +217,27 @@ fn the_last_verdict_counts_whichever_snapshot_it_was_about() {
         bad["sampleDBUID"] = json!("u-1");
         bad
     });
-    let told = backup::status(&seen, &Backups::default());
-    assert_eq!((told.last_verified.name, told.last_successful.name), (None, None), "what was good is good no more");
+    let reported = backup::status(&seen, &Backups::default());
+    assert_eq!(
+        (reported.last_verified.name, reported.last_successful.name),
+        (None, None),
+        "what was good is good no more"
+    );
 }
 
 #[test]
-fn a_good_snapshot_whose_time_is_over_makes_no_backup_bad() {
+fn an_expired_snapshot_does_not_make_backups_unhealthy() {
     let mut seen = serving(&json!({}), &json!({}));
-    let going = json!({ "phase": "Expired", "sampleDBUID": "u-1", "startedAt": "2027-01-14T00:00:00Z",
+    let expired = json!({ "phase": "Expired", "sampleDBUID": "u-1", "startedAt": "2027-01-14T00:00:00Z",
         "completedAt": "2027-01-14T00:00:00Z", "verification": { "phase": "Passed", "at": "2027-01-14T00:00:00Z" } });
-    seen.snapshots = vec![snapshot("shop-2", "Manual", &going)];
+    seen.snapshots = vec![snapshot("shop-2", "Manual", &expired)];
     assert_eq!(verified(&seen).0, ConditionStatus::Unknown, "{:?}", verified(&seen));
     seen.snapshots.push(old(2, "Ready", "Passed"));
     assert_eq!(verified(&seen), (ConditionStatus::True, "the snapshot shop-2 can be restored".to_owned()));
 }
 
 #[test]
-fn each_transition_is_told_once() {
+fn each_transition_has_one_event() {
     let spec = json!({ "backup": { "retention": { "keepLast": 1 } } });
     let mut seen = serving(&spec, &json!({ "lastScheduled": "2027-01-15T07:59:00Z" }));
     seen.snapshots = vec![old(1, "Ready", "Passed"), old(2, "Ready", "Passed")];
@@ -259,44 +260,4 @@ fn each_transition_is_told_once() {
     worse.backup = backup::status(&seen, &quiet);
     worse.contract.conditions = backup::health::conditions(&seen, &quiet, now());
     assert_eq!(reasons(&after, &worse, &quiet), ["BackupStarted", "VerificationFailed"]);
-}
-
-/// A new database that is being filled, and whose Job has come to that end.
-fn filling(end: &Value) -> Observed {
-    let mut status = initialised();
-    status["restore"] = json!({ "snapshot": "old", "snapshotUID": "old" });
-    status["initialization"] = json!({ "dataCreatedAt": "2026-01-01T00:00:00Z" });
-    let mut seen = observed(&json!({ "bootstrap": { "fromSnapshot": { "name": "old" } } }), &status);
-    let job = json!({ "metadata": { "namespace": "n", "name": "shop-restore", "uid": "j" },
-        "status": { "conditions": end } });
-    seen.claims = vec![claim("u-1", "c-1")];
-    seen.jobs = vec![Arc::new(runtime::projections::Job::decode(&job.to_string()).unwrap())];
-    seen
-}
-
-#[test]
-fn a_restore_that_has_begun_is_judged_by_its_job() {
-    let bad = snapshot("old", "Manual", &json!({ "phase": "Failed", "sampleDBUID": "u-0" }));
-    let complete = json!([{ "type": "Complete", "status": "True" }]);
-    // Whatever became of the snapshot meanwhile: gone, or bad.
-    for sources in [Vec::new(), vec![bad.clone()]] {
-        let mut seen = filling(&complete);
-        seen.sources = sources;
-        let status = plan(&seen, now()).status.unwrap();
-        assert!(status.restore.completed_at.is_some(), "{:?}", status.restore);
-        assert_eq!(status.restore.snapshot.as_deref(), Some("old"));
-    }
-    let mut seen = filling(&json!([]));
-    seen.sources = vec![bad.clone()];
-    assert!(!plan(&seen, now()).status.unwrap().contract.is_true("Stalled"), "its Job runs");
-    seen.jobs = Vec::new();
-    assert_eq!(reason(&plan(&seen, now()).status.unwrap(), "Stalled").1, "SnapshotNotReady", "and none is begun");
-}
-
-#[test]
-fn of_a_databases_snapshots_the_newest_good_one_is_restored() {
-    let mut seen = observed(&json!({ "bootstrap": { "fromSnapshot": { "ofSampleDB": "old" } } }), &latched());
-    seen.sources = vec![old(1, "Ready", "Failed"), old(2, "Ready", "Passed"), old(3, "Ready", "Passed")];
-    let status = plan(&seen, now()).status.unwrap();
-    assert_eq!(status.restore.snapshot.as_deref(), Some("shop-2"));
 }

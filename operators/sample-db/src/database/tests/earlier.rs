@@ -1,4 +1,4 @@
-//! What an earlier database of the name has left: Jobs and snapshots, which are found by labels and names, and those bear no uid.
+//! What an earlier database of the name left: Jobs and snapshots, which are found by labels and names without a UID.
 
 use runtime::projections::Job;
 
@@ -26,20 +26,20 @@ fn pod_of(job: &Job) -> Arc<Pod> {
 }
 
 #[test]
-fn a_job_of_an_earlier_object_of_the_name_and_its_pods_tell_nothing_of_this_one() {
-    let (theirs, ours, nobodys) = (job("restore", Some("u-0")), job("init", Some("u-1")), job("prune", None));
-    let all = [&theirs, &ours, &nobodys];
+fn jobs_and_pods_of_an_earlier_object_of_the_name_do_not_count() {
+    let (foreign, own, unowned) = (job("restore", Some("u-0")), job("init", Some("u-1")), job("prune", None));
+    let all = [&foreign, &own, &unowned];
     let (mut jobs, mut pods) = (all.map(Arc::clone).to_vec(), all.map(|job| pod_of(job)).to_vec());
-    earlier::leave_out("u-1", &mut jobs, &mut pods);
+    earlier::remove_jobs_of_others("u-1", &mut jobs, &mut pods);
     let names = |keys: Vec<&str>| keys.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
     assert_eq!(jobs.iter().map(|job| job.meta.key.name.to_string()).collect::<Vec<_>>(), names(vec!["init", "prune"]));
-    let left = [&ours, &nobodys].map(|job| job.meta.uid.to_string());
+    let left = [&own, &unowned].map(|job| job.meta.uid.to_string());
     assert_eq!(pods.iter().map(|pod| pod.meta.uid.to_string()).collect::<Vec<_>>(), left);
 }
 
-/// It was deleted, and made again within the minute in which its first snapshot was taken.
+/// It was deleted and recreated within the minute in which its first snapshot was taken.
 #[test]
-fn the_first_snapshot_of_an_earlier_database_is_not_taken_for_this_ones() {
+fn the_first_snapshot_of_an_earlier_database_is_not_mistaken_for_this_ones() {
     let mut seen = serving(&json!({ "backup": { "schedule": "30 * * * *" } }), &json!({}));
     let first = |uid: &str| {
         let snapshot = json!({ "metadata": { "namespace": "n", "name": "shop-2701150800", "uid": "s" },
@@ -55,19 +55,19 @@ fn the_first_snapshot_of_an_earlier_database_is_not_taken_for_this_ones() {
     let mut restored = (*seen.db).clone();
     restored.status.storage.adopted_from = vec!["u-0".to_owned()];
     (seen.db, seen.snapshots) = (Arc::new(restored), vec![first("u-0")]);
-    assert!(backup::decide(&seen, now()).effect.is_none(), "its data are this one's");
+    assert!(backup::decide(&seen, now()).effect.is_none(), "its data belongs to this one");
 }
 
-/// Nothing begins a snapshot of a database that is gone, whoever has taken its data over.
+/// Nothing starts a snapshot of a deleted database, even if its data was adopted.
 #[test]
-fn what_was_yet_to_be_taken_of_an_earlier_database_keeps_none_of_this_one_from_being_taken() {
+fn pending_snapshots_of_an_earlier_database_do_not_block_those_of_this_one() {
     let hourly = json!({ "backup": { "schedule": "30 * * * *" } });
     let of = |name: &str, status: Value| {
         let snapshot = json!({ "metadata": { "namespace": "n", "name": name, "uid": name },
             "spec": { "sampleDB": "shop", "sampleDBUID": "u-0", "reason": "Scheduled" }, "status": status });
         Arc::new(Snapshot::decode(&snapshot.to_string()).unwrap())
     };
-    let made = |backup: &Value, snapshots: Vec<Arc<Snapshot>>| {
+    let created = |backup: &Value, snapshots: Vec<Arc<Snapshot>>| {
         let mut seen = serving(&hourly, backup);
         let mut adopter = (*seen.db).clone();
         adopter.status.storage.adopted_from = vec!["u-0".to_owned()];
@@ -75,15 +75,17 @@ fn what_was_yet_to_be_taken_of_an_earlier_database_keeps_none_of_this_one_from_b
         matches!(backup::decide(&seen, now()).effect, Some(Effect::Create(_)))
     };
     let pending = || vec![of("one", json!({ "phase": "Pending" })), of("two", json!({}))];
-    assert!(made(&json!({ "lastScheduled": "2027-01-15T06:30:00Z" }), pending()));
-    assert!(made(&json!({}), pending()), "none of them is the first");
-    assert!(made(&json!({}), vec![of("bad", json!({ "phase": "Failed", "completedAt": "2027-01-15T06:30:00Z" }))]));
-    assert!(!made(&json!({}), vec![of("good", json!({ "phase": "Ready", "completedAt": "2027-01-15T06:30:00Z" }))]));
+    assert!(created(&json!({ "lastScheduled": "2027-01-15T06:30:00Z" }), pending()));
+    assert!(created(&json!({}), pending()), "none of them is the first");
+    assert!(created(&json!({}), vec![of("bad", json!({ "phase": "Failed", "completedAt": "2027-01-15T06:30:00Z" }))]));
+    assert!(!created(&json!({}), vec![of("good", json!({ "phase": "Ready", "completedAt": "2027-01-15T06:30:00Z" }))]));
 }
 
 /// By these names no database may have its snapshots on the data of another.
 #[test]
-fn claims_of_data_are_told_from_those_of_snapshots_of_a_database_that_is_called_so() {
-    assert!(["data-shop-0", "data-shop-17", "data-data-shop-0"].iter().all(|claim| names::is_data(claim)));
-    assert!(!["data-shop-snapshots", "shop-snapshots", "data-0", "mine"].iter().any(|claim| names::is_data(claim)));
+fn pvcs_of_data_are_distinguished_from_those_of_snapshots_whatever_the_names() {
+    assert!(["data-shop-0", "data-shop-17", "data-data-shop-0"].iter().all(|claim| names::is_data_claim(claim)));
+    assert!(
+        !["data-shop-snapshots", "shop-snapshots", "data-0", "mine"].iter().any(|claim| names::is_data_claim(claim))
+    );
 }

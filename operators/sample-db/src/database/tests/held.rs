@@ -1,4 +1,4 @@
-//! Which claims are held, from which moment on, and when they are let go.
+//! Which PVCs have the finalizer, from when on, and when they are released.
 
 use api::sample_db::UNSAVED_DATA;
 
@@ -8,8 +8,8 @@ use super::server::standing;
 use super::*;
 use crate::database::record::RETAINED;
 
-/// A database whose data were made a moment ago: with all that is wanted of it, and not configured yet.
-fn made(held: bool) -> Observed {
+/// A database whose data was just created: with all its children, and not configured yet.
+fn created(held: bool) -> Observed {
     let mut status = initialised();
     status["initialization"] = json!({ "dataCreatedAt": "2026-01-01T00:00:00Z" });
     let mut seen = standing(&json!({}), &status);
@@ -17,31 +17,31 @@ fn made(held: bool) -> Observed {
     seen
 }
 
-/// Clients get in as soon as the database is configured, and what they write must not go with a claim that somebody deletes.
+/// Clients can connect as soon as the database is configured, and what they write must not be lost with a deleted PVC.
 #[test]
 fn the_volume_is_held_before_the_database_is_configured() {
-    let seen = made(false);
+    let seen = created(false);
     assert_eq!(marks(&seen).expect("it is held first")["finalizers"], json!([UNSAVED_DATA]));
     assert_eq!(done(&plan(&seen, now())), Vec::<String>::new(), "nothing lets clients in meanwhile");
-    let told = plan(&seen, now());
-    assert_eq!(told.next, Requeue::After(STEP));
-    let status = told.status.unwrap();
+    let planned = plan(&seen, now());
+    assert_eq!(planned.next, Requeue::After(REQUEUE_AFTER_STEP));
+    let status = planned.status.unwrap();
     assert_eq!(reason(&status, "Reconciling").1, "Provisioning");
     assert_eq!(reason(&status, "Ready").0, ConditionStatus::False);
-    assert_eq!(done(&plan(&made(true), now())), ["create Job shop-init"]);
-    // The status has yet to say that there are data: nothing can be held until it does, which is soon.
+    assert_eq!(done(&plan(&created(true), now())), ["create Job shop-init"]);
+    // Status does not record the data yet: the PVC is held once it does, in the next reconcile.
     let mut status = latched();
     status["storage"] = json!({ "claim": "data-shop-0", "claimUID": "c-1" });
     let pod = json!({ "podIP": "10.0.0.1", "conditions": [{ "type": "Ready", "status": "True" }],
         "initContainerStatuses": [{ "name": "prepare", "image": "i", "restartCount": 0,
             "state": { "terminated": { "exitCode": 0, "message": "{}" } } }] });
-    let told = plan(&with_pod_of(&json!({}), &status, &pod), now());
-    assert_eq!(done(&told), Vec::<String>::new());
-    assert_eq!(told.next, Requeue::After(STEP));
-    assert!(told.status.unwrap().initialization.data_created_at.is_some());
+    let planned = plan(&with_pod_of(&json!({}), &status, &pod), now());
+    assert_eq!(done(&planned), Vec::<String>::new());
+    assert_eq!(planned.next, Requeue::After(REQUEUE_AFTER_STEP));
+    assert!(planned.status.unwrap().initialization.data_created_at.is_some());
 }
 
-/// A status of a database with data that was deleted so long ago that claims are not waited for.
+/// A status of a database that was deleted so long ago that PVCs are not waited for.
 fn deleted_long_ago() -> Value {
     let mut status = initialised();
     status["deletion"] = json!({ "startedAt": "2026-01-01T00:00:00Z" });
@@ -49,7 +49,7 @@ fn deleted_long_ago() -> Value {
 }
 
 /// One that is being deleted while its server runs.
-pub(super) fn going(finalizers: &[&str], claim: &Value) -> Observed {
+pub(super) fn being_deleted(finalizers: &[&str], claim: &Value) -> Observed {
     let mut seen = standing(&json!({}), &initialised());
     let meta = json!({ "finalizers": finalizers, "deletionTimestamp": "2026-01-01T00:00:00Z" });
     seen.db = with(&meta, &json!({}), &deleted_long_ago()).db;
@@ -61,17 +61,17 @@ pub(super) fn going(finalizers: &[&str], claim: &Value) -> Observed {
 }
 
 #[test]
-fn the_last_snapshot_is_taken_of_the_running_server_with_writers_shut_out() {
-    let online = ["ShutOut", "create SampleDBSnapshot shop-final-u1"];
+fn the_final_snapshot_is_taken_of_the_running_server_with_clients_blocked() {
+    let online = ["BlockConnections", "create SampleDBSnapshot shop-final-u1"];
     for claim in [json!({}), json!({ "deleting": true })] {
-        let seen = going(&[FINAL_SNAPSHOT], &claim);
+        let seen = being_deleted(&[FINAL_SNAPSHOT], &claim);
         let plan = plan(&seen, now());
         assert_eq!(done(&plan), online);
         let Some(Effect::Create(create)) = plan.effects.last() else { panic!("{:?}", plan.effects) };
         assert_eq!(create.body["metadata"]["annotations"][kinds::ONLINE], "true");
     }
-    // A deletion in the foreground takes the server away at once.
-    let mut seen = going(&[FINAL_SNAPSHOT, "foregroundDeletion"], &json!({}));
+    // A foreground deletion deletes the server at once.
+    let mut seen = being_deleted(&[FINAL_SNAPSHOT, "foregroundDeletion"], &json!({}));
     assert_eq!(done(&plan(&seen, now())), ["delete StatefulSet shop"]);
     (seen.servers, seen.pods) = (Vec::new(), Vec::new());
     assert_eq!(done(&plan(&seen, now())), ["create SampleDBSnapshot shop-final-u1"]);
@@ -81,24 +81,24 @@ fn the_last_snapshot_is_taken_of_the_running_server_with_writers_shut_out() {
     assert_eq!(reason(&blocked.status.unwrap(), "DeletionBlocked").1, "ClaimTerminating");
 }
 
-/// Its controller makes a pod anew, which no node is found for as long as the claim is being deleted.
+/// The controller recreates the pod, and no node accepts it while the PVC is terminating.
 #[test]
 fn a_pod_that_never_started_is_not_waited_for() {
-    let mut seen = going(&[FINAL_SNAPSHOT], &json!({ "deleting": true }));
+    let mut seen = being_deleted(&[FINAL_SNAPSHOT], &json!({ "deleting": true }));
     let pod = json!({ "metadata": { "namespace": "n", "name": "shop-0", "uid": "p-2",
         "labels": { "multi-operator.example.com/whole": "true" } }, "status": { "phase": "Pending" } });
     seen.pods = vec![Arc::new(Pod::decode(&pod.to_string()).unwrap())];
-    seen.asked = Asked::Nothing;
+    seen.probe = ServerProbe::Skipped;
     let blocked = plan(&seen, now());
     assert!(done(&blocked).is_empty(), "{:?}", blocked.effects);
     assert_eq!(reason(&blocked.status.unwrap(), "DeletionBlocked").1, "ClaimTerminating");
 }
 
-/// The last snapshot is being taken of the volume when somebody deletes the claim.
+/// The final snapshot is being taken of the volume when a user deletes the PVC.
 #[test]
-fn a_last_snapshot_of_a_volume_that_no_pod_has_is_not_waited_for() {
-    let mut seen = going(&[FINAL_SNAPSHOT], &json!({ "deleting": true }));
-    (seen.servers, seen.pods, seen.asked) = (Vec::new(), Vec::new(), Asked::Nothing);
+fn a_final_snapshot_of_a_volume_that_no_pod_has_is_not_waited_for() {
+    let mut seen = being_deleted(&[FINAL_SNAPSHOT], &json!({ "deleting": true }));
+    (seen.servers, seen.pods, seen.probe) = (Vec::new(), Vec::new(), ServerProbe::Skipped);
     let last = json!({ "metadata": { "namespace": "n", "name": "shop-final-u1", "uid": "s-1" },
         "spec": { "sampleDB": "shop", "sampleDBUID": "u-1", "reason": "Final" },
         "status": { "phase": "Running", "startedAt": "2027-01-15T07:59:00Z" } });
@@ -111,7 +111,7 @@ fn a_last_snapshot_of_a_volume_that_no_pod_has_is_not_waited_for() {
     for (saving, waits) in
         [(vec![], false), (vec![pod(json!({}))], false), (vec![pod(json!({ "nodeName": "one" }))], true)]
     {
-        seen.saving = saving;
+        seen.final_snapshot_pods = saving;
         let status = plan(&seen, now()).status.unwrap();
         assert_eq!(status.contract.condition("DeletionBlocked").is_none(), waits);
     }
@@ -119,13 +119,13 @@ fn a_last_snapshot_of_a_volume_that_no_pod_has_is_not_waited_for() {
 
 /// `kubectl delete sdb,pvc -l ...` deletes the object first.
 #[test]
-fn nothing_is_stopped_or_released_before_the_claims_that_are_deleted_with_the_object_are_seen_to_be() {
+fn nothing_is_stopped_or_released_before_pvcs_deleted_with_the_object_are_observed() {
     let at = |seconds: i64| json!(Timestamp::from_second(NOW - seconds).unwrap());
     let seen = |policy: &str, finalizers: &[&str], age: Option<i64>| {
         let meta = json!({ "finalizers": finalizers, "deletionTimestamp": "2026-01-01T00:00:00Z" });
         let mut status = initialised();
         status["deletion"] = json!({ "startedAt": age.map(at) });
-        let mut seen = going(finalizers, &json!({}));
+        let mut seen = being_deleted(finalizers, &json!({}));
         seen.db = with(&meta, &json!({ "deletion": { "policy": policy } }), &status).db;
         seen
     };
@@ -139,46 +139,46 @@ fn nothing_is_stopped_or_released_before_the_claims_that_are_deleted_with_the_ob
     let stopped = ["delete StatefulSet shop"];
     assert_eq!(done(&plan(&seen("Retain", &[FINAL_SNAPSHOT], Some(10)), now())), stopped);
     let foreground = [FINAL_SNAPSHOT, "foregroundDeletion"];
-    assert_eq!(done(&plan(&seen("Retain", &foreground, None), now())), stopped, "it goes at once all the same");
+    assert_eq!(done(&plan(&seen("Retain", &foreground, None), now())), stopped, "it is deleted at once all the same");
     // The server is not ready for a moment.
     let silent = |age: i64| {
         let mut seen = seen("Snapshot", &[FINAL_SNAPSHOT], Some(age));
-        seen.asked = Asked::Nothing;
+        seen.probe = ServerProbe::Skipped;
         done(&plan(&seen, now()))
     };
     assert!(silent(9).is_empty());
     assert_eq!(silent(10), stopped);
-    // What cannot be retained can be saved as long as there is a server to read it.
-    let mut dying = seen("Retain", &[FINAL_SNAPSHOT], Some(3));
-    dying.claims = vec![recorded("u-1", &initialised(), &json!({ "deleting": true })), snapshots_claim()];
+    // What cannot be retained can be saved as long as a server can read it.
+    let mut terminating_claim = seen("Retain", &[FINAL_SNAPSHOT], Some(3));
+    terminating_claim.claims = vec![recorded("u-1", &initialised(), &json!({ "deleting": true })), snapshots_claim()];
     let message = |seen: &Observed| {
         let status = plan(seen, now()).status.unwrap();
         assert_eq!(reason(&status, "DeletionBlocked").1, "ClaimTerminating");
         status.contract.condition("DeletionBlocked").unwrap().message.clone()
     };
-    assert!(message(&dying).contains("set deletion.policy to Snapshot"), "{}", message(&dying));
-    (dying.pods, dying.servers) = (Vec::new(), Vec::new());
-    assert!(message(&dying).contains("persistentVolumeReclaimPolicy"), "{}", message(&dying));
+    assert!(message(&terminating_claim).contains("set deletion.policy to Snapshot"), "{}", message(&terminating_claim));
+    (terminating_claim.pods, terminating_claim.servers) = (Vec::new(), Vec::new());
+    assert!(message(&terminating_claim).contains("persistentVolumeReclaimPolicy"), "{}", message(&terminating_claim));
 }
 
 #[test]
-fn a_snapshots_volume_that_was_deleted_is_made_again_for_the_last_one() {
-    let mut seen = going(&[FINAL_SNAPSHOT], &json!({}));
+fn a_deleted_volume_of_snapshots_is_recreated_for_the_final_one() {
+    let mut seen = being_deleted(&[FINAL_SNAPSHOT], &json!({}));
     seen.claims.pop();
     assert_eq!(done(&plan(&seen, now())), ["apply PersistentVolumeClaim shop-snapshots"]);
-    let proved = json!({ "phase": "Ready", "verification": { "phase": "Passed" } });
+    let verified = json!({ "phase": "Ready", "verification": { "phase": "Passed" } });
     let last = json!({ "metadata": { "namespace": "n", "name": "shop-final-u1", "uid": "s-1" },
-        "spec": { "sampleDB": "shop", "sampleDBUID": "u-1", "reason": "Final" }, "status": proved });
+        "spec": { "sampleDB": "shop", "sampleDBUID": "u-1", "reason": "Final" }, "status": verified });
     seen.snapshots = vec![Arc::new(Snapshot::decode(&last.to_string()).unwrap())];
     assert_eq!(done(&plan(&seen, now())), ["delete SampleDBSnapshot shop-final-u1"], "it went with its volume");
 }
 
 #[test]
-fn claims_are_let_go_with_their_namespace_and_when_they_are_retained() {
-    let mut seen = going(&[FINAL_SNAPSHOT], &json!({}));
-    seen.namespace_going = true;
+fn pvcs_are_released_with_their_namespace_and_when_they_are_retained() {
+    let mut seen = being_deleted(&[FINAL_SNAPSHOT], &json!({}));
+    seen.namespace_terminating = true;
     assert_eq!(marks(&seen).unwrap()["finalizers"], json!([]));
-    let mut seen = going(&[FINAL_SNAPSHOT], &json!({}));
+    let mut seen = being_deleted(&[FINAL_SNAPSHOT], &json!({}));
     let meta = json!({ "finalizers": [FINAL_SNAPSHOT], "deletionTimestamp": "2026-01-01T00:00:00Z" });
     let retain = json!({ "deletion": { "policy": "Retain" } });
     seen.db = with(&meta, &retain, &deleted_long_ago()).db;
@@ -187,9 +187,9 @@ fn claims_are_let_go_with_their_namespace_and_when_they_are_retained() {
     assert_eq!((&marked["finalizers"], &marked["annotations"][RETAINED]), (&json!([]), &json!("true")));
     let claim = json!({ "metadata": { "namespace": "n", "name": "data-shop-0", "uid": "c-1", "labels": marked["labels"],
         "annotations": marked["annotations"] } });
-    seen.claims = vec![Arc::new(Claim::decode(&claim.to_string()).unwrap())];
-    assert_eq!(done(&plan(&seen, now())), ["apply SampleDB shop"], "then it goes");
-    // One that somebody has deleted would not stay.
+    seen.claims = vec![Arc::new(Pvc::decode(&claim.to_string()).unwrap())];
+    assert_eq!(done(&plan(&seen, now())), ["apply SampleDB shop"], "then it is deleted");
+    // A terminating one would not stay.
     seen.claims = vec![recorded("u-1", &initialised(), &json!({ "deleting": true }))];
     assert_eq!(reason(&plan(&seen, now()).status.unwrap(), "DeletionBlocked").1, "ClaimTerminating");
 }
@@ -205,7 +205,7 @@ fn a_claim_is_held_whatever_the_spec_says() {
     assert_eq!(marks(&seen), None);
 }
 
-/// A database whose init step has just made data of which status does not tell yet.
+/// A database whose init container just created data that status does not record yet.
 fn prepared(spec: &Value) -> Observed {
     let mut status = latched();
     status["storage"] = json!({ "claim": "data-shop-0", "claimUID": "c-1" });
@@ -218,40 +218,41 @@ fn prepared(spec: &Value) -> Observed {
     seen
 }
 
-/// Without a finalizer the volume may go at any moment, and nobody has been let in: status tells of no data that it cannot hold.
+/// Without a finalizer the volume may be deleted at any moment, and clients are not allowed yet: status does not record data that
+/// it cannot hold.
 #[test]
 fn data_are_latched_only_where_the_volume_can_be_held() {
-    let told = |seen: &Observed| {
+    let reported = |seen: &Observed| {
         let status = plan(seen, now()).status.unwrap();
         (status.initialization.data_created_at.is_some(), status.system_identifier)
     };
-    assert_eq!(told(&prepared(&json!({}))), (true, Some("7".to_owned())));
+    assert_eq!(reported(&prepared(&json!({}))), (true, Some("7".to_owned())));
     let paused = prepared(&json!({ "paused": true }));
-    assert_eq!(told(&paused), (false, None));
-    let mut going = prepared(&json!({}));
+    assert_eq!(reported(&paused), (false, None));
+    let mut terminating = prepared(&json!({}));
     let claim = json!({ "metadata": { "namespace": "n", "name": "data-shop-0", "uid": "c-1", "labels": labels_of("u-1"),
         "deletionTimestamp": "2026-01-01T00:00:00Z" } });
-    going.claims = vec![Arc::new(Claim::decode(&claim.to_string()).unwrap())];
-    assert_eq!(told(&going), (false, None));
-    // What was taken over was somebody's before.
+    terminating.claims = vec![Arc::new(Pvc::decode(&claim.to_string()).unwrap())];
+    assert_eq!(reported(&terminating), (false, None));
+    // Adopted data was in use before.
     let mut adopted = prepared(&json!({ "paused": true }));
     let meta = json!({ "finalizers": [FINAL_SNAPSHOT], "annotations": { api::sample_db::ADOPT: "u-1" } });
     let status = serde_json::to_value(&adopted.db.status).unwrap();
     adopted.db = with(&meta, &json!({ "paused": true }), &status).db;
-    assert_eq!(told(&adopted), (true, Some("7".to_owned())));
-    // A superuser may have used it meanwhile: one that is deleted is saved.
+    assert_eq!(reported(&adopted), (true, Some("7".to_owned())));
+    // A superuser may have used it meanwhile: if it is deleted, it is saved.
     let mut deleted = prepared(&json!({ "paused": true }));
-    deleted.db = with(&leaving(), &json!({ "paused": true }), &status).db;
-    assert_eq!(told(&deleted), (true, Some("7".to_owned())));
-    // What it has taken over goes with it, Secrets included.
-    let mut named = leaving();
+    deleted.db = with(&deleting(), &json!({ "paused": true }), &status).db;
+    assert_eq!(reported(&deleted), (true, Some("7".to_owned())));
+    // What it adopted is deleted with it, including Secrets.
+    let mut named = deleting();
     named["annotations"] = json!({ api::sample_db::ADOPT: "u-0" });
     (deleted.db, deleted.claims) =
         (with(&named, &json!({ "paused": true }), &status).db, vec![super::claim("u-0", "c-1")]);
     assert_eq!(plan(&deleted, now()).status.unwrap().storage.adopted_from, ["u-0"]);
 }
 
-fn leaving() -> Value {
+fn deleting() -> Value {
     json!({ "finalizers": [FINAL_SNAPSHOT], "deletionTimestamp": "2026-01-01T00:00:00Z" })
 }
 
@@ -260,27 +261,28 @@ fn a_volume_that_was_replaced_before_it_had_data_is_the_databases() {
     let mut seen = prepared(&json!({}));
     seen.claims = vec![claim("u-1", "c-2")];
     assert_eq!(plan(&seen, now()).status.unwrap().storage.claim_uid.as_deref(), Some("c-2"));
-    let mut made = made(false);
-    made.claims = vec![claim("u-1", "c-2")];
-    let status = plan(&made, now()).status.unwrap();
+    let mut created = created(false);
+    created.claims = vec![claim("u-1", "c-2")];
+    let status = plan(&created, now()).status.unwrap();
     assert_eq!(status.storage.claim_uid.as_deref(), Some("c-1"), "from then on another one is not the data's");
     assert_eq!(reason(&status, "Stalled").1, "DataMissing");
-    made.claims = Vec::new();
-    let message = plan(&made, now()).status.unwrap().contract.condition("Ready").unwrap().message.clone();
-    assert!(message.contains("before the database was configured") && message.contains("create it again"), "{message}");
+    created.claims = Vec::new();
+    let message = plan(&created, now()).status.unwrap().contract.condition("Ready").unwrap().message.clone();
+    assert!(message.contains("before the database was configured") && message.contains("recreate it"), "{message}");
 }
 
-/// Somebody has removed the finalizer of the earlier database, and of its claim nobody does.
+/// The finalizer of the earlier database was removed, and nothing removes that of its PVC.
 #[test]
-fn a_claim_that_nothing_releases_any_more_is_reported_with_the_command_that_does() {
+fn a_pvc_that_nothing_releases_any_more_is_reported_with_the_command_that_does() {
     let left = recorded("u-0", &initialised(), &json!({ "deleting": true }));
     for spec in [json!({ "bootstrap": { "fromSnapshot": { "name": "whole" } } }), json!({})] {
         let mut seen = observed(&spec, &latched());
-        seen.sources = vec![snapshot("whole", "Manual", &json!({ "phase": "Ready", "engineVersion": "17.12" }))];
+        seen.restore_candidates =
+            vec![snapshot("whole", "Manual", &json!({ "phase": "Ready", "engineVersion": "17.12" }))];
         seen.claims = vec![left.clone()];
-        // Those of the earlier one are left, too.
-        (seen.system, seen.app) = (SecretSeen::Foreign, SecretSeen::Foreign);
-        assert_eq!(restored(&seen), None, "what is going is not taken over");
+        // The Secrets of the earlier one are left, too.
+        (seen.superuser_secret, seen.app_secret) = (SecretState::Foreign, SecretState::Foreign);
+        assert_eq!(restored(&seen), None, "a terminating volume is not adopted");
         let status = plan(&seen, now()).status.unwrap();
         let ready = status.contract.condition("Ready").unwrap();
         assert_eq!(&*ready.reason, "WaitingForDeletion");

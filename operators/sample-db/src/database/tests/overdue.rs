@@ -1,4 +1,4 @@
-//! When backups by the schedule are overdue, and since when.
+//! When scheduled backups are overdue, and since when.
 
 use super::backups::serving;
 use super::*;
@@ -19,7 +19,7 @@ fn backups_are_unhealthy_when_the_newest_verified_one_is_older_than_the_schedule
         let healthy = conditions.into_iter().find(|of| of.type_ == "BackupHealthy").unwrap();
         (healthy.status == api::ConditionStatus::True, healthy.reason.to_string(), healthy.message)
     };
-    // The moment is 2027-01-15 08:00 UTC: that of 07:30 is being taken, that of 06:30 has to be there.
+    // Now is 2027-01-15 08:00 UTC: the snapshot of 07:30 is being taken, that of 06:30 must exist.
     seen.snapshots = vec![at("2027-01-15T06:30:01Z", "Passed")];
     assert!(health(&seen).0);
     seen.snapshots = vec![at("2027-01-15T05:30:01Z", "Passed")];
@@ -28,27 +28,27 @@ fn backups_are_unhealthy_when_the_newest_verified_one_is_older_than_the_schedule
         "completedAt": "2027-01-15T06:30:02Z", "verification": { "phase": "Running" } });
     seen.snapshots = vec![snapshot("one", "Scheduled", &under_way)];
     assert!(health(&seen).2.contains("2027-01-15T06:30:00Z"), "{}", health(&seen).2);
-    // One that has not begun is of no database yet, but for its name.
+    // A snapshot that has not started does not name its database's UID yet.
     seen.snapshots = vec![snapshot(
         "waits",
         "Scheduled",
         &json!({ "conditions": [{ "type": "Ready", "status": "False",
         "reason": "DatabaseNotReady", "message": "the volume is full", "lastTransitionTime": "2027-01-15T06:30:01Z" }] }),
     )];
-    assert!(health(&seen).2.contains("the snapshot waits has not begun: the volume is full"), "{}", health(&seen).2);
-    let rests = json!({ "backup": { "schedule": "30 * * * *", "suspend": true } });
-    seen = serving(&rests, &json!({}));
+    assert!(health(&seen).2.contains("the snapshot waits has not started: the volume is full"), "{}", health(&seen).2);
+    let suspended = json!({ "backup": { "schedule": "30 * * * *", "suspend": true } });
+    seen = serving(&suspended, &json!({}));
     assert_ne!(health(&seen).1, "Overdue");
 }
 
-/// Since when what has been written is in no snapshot that counts, by the metric of which the alert is made.
+/// Since when writes are in no snapshot that counts, as the alert's metric reports it.
 fn since(spec: &Value, snapshots: Vec<Arc<Snapshot>>) -> Option<String> {
     let mut seen = serving(spec, &json!({ "lastScheduled": "2027-01-15T07:30:00Z" }));
     seen.snapshots = snapshots;
     overdue_since(&seen, now()).map(|at| at.to_string())
 }
 
-/// One of the schedule's that was taken at once.
+/// A scheduled one that was taken at once.
 fn begun(name: &str, at: &str, phase: &str, verification: &str) -> Arc<Snapshot> {
     let status = json!({ "phase": phase, "startedAt": at, "completedAt": at, "sampleDBUID": "u-1",
         "verification": { "phase": verification, "at": "2027-01-15T07:59:00Z" } });
@@ -56,7 +56,7 @@ fn begun(name: &str, at: &str, phase: &str, verification: &str) -> Arc<Snapshot>
 }
 
 #[test]
-fn what_counts_is_the_newest_that_is_verified_however_many_have_been_taken_since() {
+fn the_newest_verified_snapshot_counts_however_many_were_taken_since() {
     let hourly = json!({ "backup": { "schedule": "30 * * * *" } });
     let verified = || begun("verified", "2027-01-15T03:30:01Z", "Ready", "Passed");
     let taken = |verification: &str| begun("taken", "2027-01-15T07:30:01Z", "Running", verification);
@@ -79,14 +79,14 @@ fn what_counts_is_the_newest_that_is_verified_however_many_have_been_taken_since
 }
 
 #[test]
-fn of_a_schedule_that_rests_nothing_is_overdue_and_of_one_that_is_invalid_everything() {
+fn a_suspended_schedule_has_nothing_overdue_and_an_invalid_one_everything() {
     let old = || vec![begun("old", "2027-01-10T07:30:01Z", "Ready", "Passed")];
-    for rests in [
+    for suspended in [
         json!({ "backup": { "schedule": "" } }),
         json!({ "backup": { "schedule": "30 * * * *", "suspend": true } }),
         json!({ "backup": { "schedule": "30 * * * *" }, "paused": true }),
     ] {
-        assert_eq!(since(&rests, old()), None, "{rests}");
+        assert_eq!(since(&suspended, old()), None, "{suspended}");
     }
     for invalid in [
         json!({ "backup": { "schedule": "30 * * * *", "timeZone": "Mars/Olympus" } }),
@@ -96,17 +96,17 @@ fn of_a_schedule_that_rests_nothing_is_overdue_and_of_one_that_is_invalid_everyt
     }
 }
 
-/// A manager on a node whose clock was ahead has written times that are yet to come.
+/// A manager on a node whose clock was ahead recorded future times.
 #[test]
-fn times_that_have_not_come_stop_no_schedule_and_no_alarm() {
+fn future_times_stop_no_schedule_and_no_alert() {
     let hourly = json!({ "backup": { "schedule": "30 * * * *" } });
     let mut seen = serving(&hourly, &json!({ "lastScheduled": "2027-02-15T07:30:00Z" }));
     let decided = backup::decide(&seen, now()).effect;
     let Some(Effect::Create(create)) = decided else { panic!("{decided:?}") };
     assert_eq!(create.key.name.as_ref(), "shop-2701150730");
-    assert!(backup::next_due(&seen.db, now()).is_some_and(|next| next <= now()), "it is told that it is due");
+    assert!(backup::next_due(&seen.db, now()).is_some_and(|next| next <= now()), "the status says that it is due");
     seen.snapshots = vec![begun("ahead", "2027-02-15T07:30:01Z", "Ready", "Passed")];
     let healthy = backup::health::conditions(&seen, &backup::decide(&seen, now()), now());
-    let told = healthy.into_iter().find(|of| of.type_ == "BackupHealthy").unwrap();
-    assert!(told.reason == SampleDBReason::Overdue, "{told:?}");
+    let reported = healthy.into_iter().find(|of| of.type_ == "BackupHealthy").unwrap();
+    assert!(reported.reason == SampleDBReason::Overdue, "{reported:?}");
 }

@@ -2,74 +2,74 @@
 
 use super::server::{applied, says, settled, stand, standing};
 use super::*;
-use crate::database::answer::Attempt;
-use crate::database::login::Login;
+use crate::database::login::LoginCheck;
 use crate::database::objects::file;
+use crate::database::server_info::SettingsAttempt;
 
 #[test]
-fn parameters_are_set_then_written_down_then_the_server_starts_again_if_it_must() {
+fn parameters_are_set_then_written_then_the_server_restarts_if_needed() {
     let mut seen = standing(&json!({}), &settled());
     seen.db = observed(&json!({ "engine": { "parameters": { "work_mem": "8MB" } } }), &settled()).db;
     let differs = vec![("work_mem".to_owned(), "8MB".to_owned())];
-    seen.asked = says(|answer| answer.parameters.set.clone_from(&differs));
-    // Its template has another fingerprint of parameters, which restarts nothing.
+    seen.probe = says(|answer| answer.parameters.set.clone_from(&differs));
+    // The template's fingerprint of parameters changes, which restarts nothing.
     assert_eq!(done(&plan(&seen, now())), ["apply StatefulSet shop"]);
     let before = std::mem::replace(&mut seen.configuration, ChildState::Absent);
     stand(&mut seen);
     seen.configuration = before;
     assert_eq!(done(&plan(&seen, now())), [r#"SetParameters { set: [("work_mem", "8MB")], reset: [] }"#]);
-    seen.asked = says(|_| ());
+    seen.probe = says(|_| ());
     assert_eq!(done(&plan(&seen, now())), ["apply ConfigMap shop-configuration"]);
     stand(&mut seen);
-    seen.asked = says(|answer| answer.parameters.restart = vec!["shared_buffers".to_owned()]);
+    seen.probe = says(|answer| answer.parameters.restart = vec!["shared_buffers".to_owned()]);
     assert_eq!(done(&plan(&seen, now())), ["delete Pod shop-0"]);
 }
 
 #[test]
-fn a_parameter_that_is_taken_away_is_reported_until_the_server_reads_a_file_without_it() {
+fn a_removed_parameter_is_reported_until_the_server_reads_a_file_without_it() {
     let mut seen = standing(&json!({}), &settled());
-    seen.asked = says(|answer| answer.parameters.stale = vec!["work_mem".to_owned()]);
+    seen.probe = says(|answer| answer.parameters.stale = vec!["work_mem".to_owned()]);
     let notes = plan(&seen, now());
     assert_eq!(done(&notes), ["apply Pod shop-0"]);
     let noted = applied(&notes, "Pod", "shop-0").body["metadata"]["annotations"].as_object().unwrap();
     let mut pod = Pod::decode(r#"{ "metadata": { "namespace": "n", "name": "shop-0", "uid": "p-1" } }"#).unwrap();
-    let mut running = seen.pods[0].running.clone().unwrap();
+    let mut running = seen.pods[0].details.clone().unwrap();
     running.annotations.extend(noted.iter().map(|(name, value)| (name.clone(), value.as_str().unwrap().to_owned())));
-    pod.running = Some(running);
+    pod.details = Some(running);
     seen.pods = vec![Arc::new(pod)];
     let waits = plan(&seen, now());
     assert_eq!(done(&waits), Vec::<String>::new());
     let status = waits.status.unwrap();
     assert_eq!(reason(&status, "Reconciling"), (ConditionStatus::True, "SettingParameters".to_owned()));
     assert_eq!(reason(&status, "Ready").0, ConditionStatus::True);
-    seen.asked = says(|answer| answer.login = Login::Gone);
+    seen.probe = says(|answer| answer.login = LoginCheck::DatabaseMissing);
     assert_eq!(reason(&plan(&seen, now()).status.unwrap(), "Stalled").1, "ApplicationRefused");
-    seen.asked = says(|_| ());
+    seen.probe = says(|_| ());
     assert!(plan(&seen, now()).status.unwrap().contract.condition("Reconciling").is_none());
 }
 
 #[test]
-fn a_parameter_that_is_refused_gets_into_no_file() {
+fn a_refused_parameter_is_not_written() {
     let mut seen = standing(&json!({}), &settled());
     seen.db = observed(&json!({ "engine": { "parameters": { "work_mem": "a lot" } } }), &settled()).db;
     let before = std::mem::replace(&mut seen.configuration, ChildState::Absent);
     stand(&mut seen);
     seen.configuration = before;
-    seen.asked = says(|answer| answer.parameters.refused = Some("invalid value".to_owned()));
-    let told = plan(&seen, now());
-    assert_eq!(done(&told), Vec::<String>::new());
-    let status = told.status.unwrap();
+    seen.probe = says(|answer| answer.parameters.refused = Some("invalid value".to_owned()));
+    let planned = plan(&seen, now());
+    assert_eq!(done(&planned), Vec::<String>::new());
+    let status = planned.status.unwrap();
     assert_eq!(reason(&status, "Stalled").1, "ParameterRefused");
     assert_eq!(reason(&status, "Ready").0, ConditionStatus::True, "it runs on with what it has");
 }
 
 #[test]
-fn parameters_that_the_server_does_not_start_with_are_told_while_it_runs_with_those_of_before() {
+fn parameters_that_fail_at_start_are_reported_while_the_server_runs_with_the_last_ones() {
     let with = |value: &str| json!({ "engine": { "parameters": { "shared_preload_libraries": value } } });
     let mut seen = standing(&with("nothere"), &settled());
-    let attempt = Attempt { settings: file(&seen.db), fallen_back: true };
+    let attempt = SettingsAttempt { settings: file(&seen.db), fallen_back: true };
     let differs = vec![("shared_preload_libraries".to_owned(), "nothere".to_owned())];
-    seen.asked = says(|answer| {
+    seen.probe = says(|answer| {
         answer.parameters.set.clone_from(&differs);
         answer.attempt = Some(attempt.clone());
     });
@@ -79,51 +79,51 @@ fn parameters_that_the_server_does_not_start_with_are_told_while_it_runs_with_th
     let labels = json!({ "multi-operator.example.com/whole": "true" });
     let crashed = json!({ "metadata": { "namespace": "n", "name": "shop-0", "labels": labels },
         "status": { "containerStatuses": [status] } });
-    let crashed = Pod::decode(&crashed.to_string()).unwrap().running.unwrap();
+    let crashed = Pod::decode(&crashed.to_string()).unwrap().details.unwrap();
     let mut pod = Pod::decode(r#"{ "metadata": { "namespace": "n", "name": "shop-0", "uid": "p-1" } }"#).unwrap();
-    let mut running = seen.pods[0].running.clone().unwrap();
+    let mut running = seen.pods[0].details.clone().unwrap();
     running.containers = crashed.containers;
-    pod.running = Some(running);
+    pod.details = Some(running);
     seen.pods = vec![Arc::new(pod)];
-    let told = plan(&seen, now());
-    assert_eq!(done(&told), Vec::<String>::new(), "it would not start with them the next time");
-    let status = told.status.unwrap();
+    let planned = plan(&seen, now());
+    assert_eq!(done(&planned), Vec::<String>::new(), "it would not start with them the next time");
+    let status = planned.status.unwrap();
     assert_eq!(reason(&status, "Stalled").1, "ParameterRefused");
     assert_eq!(reason(&status, "Ready").0, ConditionStatus::True);
     let message = &status.contract.condition("Stalled").unwrap().message;
     assert!(message.contains("could not access file \"nothere\""), "{message}");
-    // What is asked for now has yet to be tried, as has what it was started with a moment ago.
+    // The requested parameters have yet to be tried, as have those of a start a moment ago.
     seen.db = observed(&with(""), &settled()).db;
     assert_eq!(done(&plan(&seen, now())).len(), 1, "{:?}", done(&plan(&seen, now())));
     seen.db = observed(&with("nothere"), &settled()).db;
-    seen.asked = says(|answer| answer.attempt = Some(Attempt { fallen_back: false, ..attempt.clone() }));
+    seen.probe = says(|answer| answer.attempt = Some(SettingsAttempt { fallen_back: false, ..attempt.clone() }));
     assert_eq!(done(&plan(&seen, now())), Vec::<String>::new());
     assert!(plan(&seen, now()).status.unwrap().contract.condition("Stalled").is_none());
 }
 
 /// The later release may be the one that knows the parameter.
 #[test]
-fn an_upgrade_that_waits_for_parameters_is_told_with_them() {
+fn an_upgrade_that_waits_for_parameters_is_reported_with_them() {
     let refused = |policy: &str| {
         let spec = json!({ "engine": { "version": "17", "parameters": { "event_triggers": "on" } },
             "upgrade": { "policy": policy } });
         let mut of = settled();
         of["engine"] = json!({ "version": "15.20", "running": "15.20", "image": "docker.io/library/postgres:15.20" });
         let mut seen = standing(&spec, &of);
-        seen.asked = says(|answer| {
+        seen.probe = says(|answer| {
             answer.version = "15.20".to_owned();
             answer.parameters.refused = Some("unrecognized configuration parameter \"event_triggers\"".to_owned());
         });
-        let told = plan(&seen, now());
-        assert_eq!(done(&told), Vec::<String>::new());
-        let status = told.status.unwrap();
+        let planned = plan(&seen, now());
+        assert_eq!(done(&planned), Vec::<String>::new());
+        let status = planned.status.unwrap();
         assert_eq!(reason(&status, "Stalled").1, "ParameterRefused");
         status.contract.condition("Stalled").unwrap().message.to_string()
     };
-    let told = refused("Auto");
+    let planned = refused("Auto");
     assert!(
-        told.contains("event_triggers") && told.contains("the upgrade to PostgreSQL 17.12 waits: remove"),
-        "{told}"
+        planned.contains("event_triggers") && planned.contains("the upgrade to PostgreSQL 17.12 waits: remove"),
+        "{planned}"
     );
     assert!(!refused("Manual").contains("the upgrade"), "nothing would be begun");
 }

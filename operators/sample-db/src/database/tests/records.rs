@@ -1,15 +1,15 @@
-//! What claims bear of a database, and what is restored from it.
+//! What PVCs record about a database, and what is restored from it.
 
 use api::sample_db::{ADOPT, UNSAVED_DATA};
 
 use super::server::standing;
 use super::*;
-use crate::database::record::{RECORD, RETAINED, Record};
+use crate::database::record::{RECORD, RETAINED, VolumeRecord};
 
-/// A claim with the record of a database of that status.
-pub(super) fn recorded(owner: &str, status: &Value, more: &Value) -> Arc<Claim> {
+/// A PVC with the record of a database of that status.
+pub(super) fn recorded(owner: &str, status: &Value, more: &Value) -> Arc<Pvc> {
     let seen = with(&json!({ "uid": owner, "finalizers": [FINAL_SNAPSHOT] }), &json!({}), status);
-    let mut annotations = json!({ RECORD: Record::of(&seen.db).unwrap().text() });
+    let mut annotations = json!({ RECORD: VolumeRecord::of(&seen.db).unwrap().text() });
     for (name, value) in more["annotations"].as_object().into_iter().flatten() {
         annotations[name] = value.clone();
     }
@@ -20,10 +20,10 @@ pub(super) fn recorded(owner: &str, status: &Value, more: &Value) -> Arc<Claim> 
         metadata["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
     }
     let claim = json!({ "metadata": metadata, "status": { "phase": "Bound" } });
-    Arc::new(Claim::decode(&claim.to_string()).unwrap())
+    Arc::new(Pvc::decode(&claim.to_string()).unwrap())
 }
 
-/// A status of a database that was brought to 17.
+/// A status of a database that was upgraded to 17.
 fn upgraded() -> Value {
     let mut status = initialised();
     (status["server"], status["revision"]) = (json!("shop-17"), json!(9));
@@ -31,20 +31,20 @@ fn upgraded() -> Value {
     status
 }
 
-/// What the status that a plan writes is, if nothing else is done.
+/// The status that a plan writes, if it does nothing else.
 pub(super) fn restored(seen: &Observed) -> Option<SampleDBStatus> {
     let plan = crate::database::plan::plan(seen, now());
-    let told = plan.events.iter().any(|event| &*event.reason == "StatusRestored");
+    let planned = plan.events_after_status.iter().any(|event| &*event.reason == "StatusRestored");
     assert!(
-        !told || plan.effects.is_empty() && plan.independent.is_empty(),
+        !planned || plan.effects.is_empty() && plan.independent.is_empty(),
         "it is written down first: {:?}",
         plan.effects
     );
-    plan.status.filter(|_| told)
+    plan.status.filter(|_| planned)
 }
 
 #[test]
-fn a_status_that_is_lost_or_older_is_restored_from_the_claims() {
+fn a_lost_or_older_status_is_restored_from_the_pvcs() {
     let mut older = initialised();
     older["revision"] = json!(8);
     for status in [json!({}), older] {
@@ -61,7 +61,7 @@ fn a_status_that_is_lost_or_older_is_restored_from_the_claims() {
 }
 
 #[test]
-fn the_volumes_of_an_earlier_uid_are_taken_over_unless_they_were_retained_or_may_be_anothers() {
+fn the_volumes_of_an_earlier_uid_are_adopted_unless_retained_or_ambiguous() {
     let seen = |spec: &Value, more: &Value| {
         let mut seen = observed(spec, &json!({}));
         seen.claims = vec![recorded("u-0", &upgraded(), more)];
@@ -81,30 +81,32 @@ fn the_volumes_of_an_earlier_uid_are_taken_over_unless_they_were_retained_or_may
     assert_eq!(restored(&two), None, "which of the two is not known");
     let mut named = with(&json!({ "annotations": { ADOPT: "u-0" } }), &json!({}), &json!({}));
     named.claims = retained.claims;
-    assert!(restored(&named).is_some(), "a person says so");
+    assert!(restored(&named).is_some(), "the annotation says so");
 }
 
 #[test]
-fn nothing_is_made_beside_volumes_of_which_nothing_is_known() {
+fn nothing_is_created_next_to_volumes_of_which_nothing_is_known() {
     let mut seen = observed(&json!({}), &json!({}));
     seen.claims = vec![claim("u-1", "c-1")];
-    let told = plan(&seen, now());
-    assert!(told.effects.is_empty() && told.independent.is_empty());
-    let status = told.status.unwrap();
+    let planned = plan(&seen, now());
+    assert!(planned.effects.is_empty() && planned.independent.is_empty());
+    let status = planned.status.unwrap();
     assert_eq!(reason(&status, "Stalled"), (ConditionStatus::True, "StatusLost".to_owned()));
     assert!(status.contract.condition("Stalled").unwrap().message.contains("example.com/adopt=u-1"));
     let meta = json!({ "finalizers": [FINAL_SNAPSHOT], "deletionTimestamp": "2026-01-01T00:00:00Z" });
-    let mut going = with(&meta, &json!({}), &json!({}));
-    going.claims = seen.claims;
-    let told = plan(&going, now());
-    assert!(told.effects.is_empty(), "{:?}", told.effects);
-    assert_eq!(reason(&told.status.unwrap(), "DeletionBlocked").1, "StatusLost");
+    let mut deleted = with(&meta, &json!({}), &json!({}));
+    deleted.claims = seen.claims;
+    let planned = plan(&deleted, now());
+    assert!(planned.effects.is_empty(), "{:?}", planned.effects);
+    assert_eq!(reason(&planned.status.unwrap(), "DeletionBlocked").1, "StatusLost");
 }
 
-/// The marks of a claim that a plan applies, before anything else.
+/// The marks of a PVC that a plan applies first.
 pub(super) fn marks(seen: &Observed) -> Option<Value> {
     match crate::database::plan::plan(seen, now()).effects.first() {
-        Some(Effect::Apply(apply)) if apply.hand_over == Some(record::MANAGER) => Some(apply.body["metadata"].clone()),
+        Some(Effect::Apply(apply)) if apply.manager_prefix == Some(record::MANAGER) => {
+            Some(apply.body["metadata"].clone())
+        }
         _ => None,
     }
 }
@@ -114,7 +116,7 @@ fn what_is_latched_is_recorded_and_held_before_anything_relies_on_it() {
     let mut seen = standing(&json!({}), &initialised());
     let marked = marks(&seen).expect("it is marked first");
     assert_eq!(marked["finalizers"], json!([UNSAVED_DATA]));
-    let record: Record = serde_json::from_str(marked["annotations"][RECORD].as_str().unwrap()).unwrap();
+    let record: VolumeRecord = serde_json::from_str(marked["annotations"][RECORD].as_str().unwrap()).unwrap();
     assert_eq!((record.revision, &*record.owner), (1, "u-1"));
     seen.claims = vec![recorded("u-1", &initialised(), &json!({}))];
     assert_eq!(marks(&seen), None, "once");

@@ -1,10 +1,10 @@
-//! What follows from the server's pod, and from what the server says.
+//! What follows from the server's pod, and from what the server reports.
 
 use runtime::projections::{ConfigMap, Service, StatefulSet};
 
 use super::*;
-use crate::database::answer::{Answer, Parameters};
-use crate::database::login::Login;
+use crate::database::login::LoginCheck;
+use crate::database::server_info::{ParameterDiff, ServerInfo};
 
 /// What a plan applies.
 pub(super) fn applied<'a>(plan: &'a DbPlan, kind: &str, name: &str) -> &'a Apply {
@@ -17,7 +17,7 @@ pub(super) fn applied<'a>(plan: &'a DbPlan, kind: &str, name: &str) -> &'a Apply
     applies.find(is).unwrap_or_else(|| panic!("no {kind} {name}"))
 }
 
-/// A view of what was applied, as the API server would have it.
+/// A projection of what was applied, as the API server would have it.
 pub(super) fn live<V: Projection>(plan: &DbPlan, name: &str) -> ChildState<V> {
     live_of(applied(plan, V::KIND.kind, name), name)
 }
@@ -33,27 +33,27 @@ fn live_of<V: Projection>(apply: &Apply, name: &str) -> ChildState<V> {
     ChildState::Owned(runtime::plan::child::OwnedChild { view, fingerprint: apply.fingerprint() })
 }
 
-/// A database whose children stand and whose pod runs; nothing is left to do.
+/// A database with children and a running pod; nothing is left to do.
 pub(super) fn standing(spec: &Value, status: &Value) -> Observed {
     let mut seen = observed(spec, status);
     seen.claims = vec![claim("u-1", "c-1")];
     stand(&mut seen);
-    seen.asked = says(|_| ());
+    seen.probe = says(|_| ());
     seen
 }
 
-/// Children and pod as the plan makes them now.
+/// Children and pod as the plan renders them now.
 pub(super) fn stand(seen: &mut Observed) {
     (seen.server, seen.configuration) = (ChildState::Absent, ChildState::Absent);
     (seen.peers, seen.read_write, seen.connection) = (ChildState::Absent, ChildState::Absent, ChildState::Absent);
-    let made = plan(seen, now());
-    seen.peers = live::<Service>(&made, "shop-pods");
-    seen.read_write = live::<Service>(&made, "shop-rw");
-    seen.connection = live::<ConfigMap>(&made, "shop-connection");
-    seen.configuration = live::<ConfigMap>(&made, "shop-configuration");
+    let created = plan(seen, now());
+    seen.peers = live::<Service>(&created, "shop-pods");
+    seen.read_write = live::<Service>(&created, "shop-rw");
+    seen.connection = live::<ConfigMap>(&created, "shop-connection");
+    seen.configuration = live::<ConfigMap>(&created, "shop-configuration");
     let server = crate::operand::names::server(&seen.db).to_owned();
-    seen.server = live::<StatefulSet>(&made, &server);
-    seen.pods = vec![pod_of(&made, &server, true)];
+    seen.server = live::<StatefulSet>(&created, &server);
+    seen.pods = vec![pod_of(&created, &server, true)];
 }
 
 /// The pod of a StatefulSet that a plan applies.
@@ -69,31 +69,31 @@ pub(super) fn pod_of(plan: &DbPlan, server: &str, ready: bool) -> Arc<Pod> {
     Arc::new(Pod::decode(&pod.to_string()).unwrap())
 }
 
-/// The pod of the server, on its way out: its containers still run.
-pub(super) fn going(seen: &Observed) -> Arc<Pod> {
+/// The server's pod, terminating: its containers still run.
+pub(super) fn terminating_pod(seen: &Observed) -> Arc<Pod> {
     let mut pod = Pod::decode(
         &json!({ "metadata": { "namespace": "n", "name": "shop-0", "uid": "p-1",
         "deletionTimestamp": "2027-01-15T07:59:58Z" } })
         .to_string(),
     )
     .unwrap();
-    pod.running.clone_from(&seen.pods[0].running);
+    pod.details.clone_from(&seen.pods[0].details);
     Arc::new(pod)
 }
 
-/// An answer of the server.
-pub(super) fn says(but: impl FnOnce(&mut Answer)) -> Asked {
-    let mut answer = Answer {
+/// A report of the server.
+pub(super) fn says(but: impl FnOnce(&mut ServerInfo)) -> ServerProbe {
+    let mut answer = ServerInfo {
         system_identifier: "7".to_owned(),
         version: "17.12".to_owned(),
-        login: Login::In,
-        parameters: Parameters::default(),
+        login: LoginCheck::Ok,
+        parameters: ParameterDiff::default(),
         bytes: 1 << 20,
         room: None,
         attempt: None,
     };
     but(&mut answer);
-    Asked::Answered(Box::new(answer))
+    ServerProbe::Answered(Box::new(answer))
 }
 
 pub(super) fn settled() -> Value {
@@ -102,7 +102,7 @@ pub(super) fn settled() -> Value {
     status
 }
 
-/// What an earlier manager said otherwise of pods comes when the StatefulSet changes anyway.
+/// What an earlier manager rendered differently is applied when the StatefulSet changes anyway.
 #[test]
 fn an_upgrade_of_the_manager_writes_no_stateful_set() {
     const NAMED: &str = "kubectl.kubernetes.io/default-container";
@@ -111,7 +111,7 @@ fn an_upgrade_of_the_manager_writes_no_stateful_set() {
     seen.claims = vec![claim("u-1", "c-1")];
     let mut earlier = applied(&plan(&seen, now()), "StatefulSet", "shop").clone();
     stand(&mut seen);
-    seen.asked = says(|_| ());
+    seen.probe = says(|_| ());
     let template = &mut earlier.body["spec"]["template"];
     assert!(template["metadata"]["annotations"].as_object_mut().unwrap().remove(scheduling::PLACEMENT).is_some());
     seen.server = live_of(&earlier, "shop");
@@ -139,19 +139,19 @@ fn an_upgrade_of_the_manager_writes_no_stateful_set() {
 }
 
 #[test]
-fn one_that_serves_is_left_alone() {
+fn a_serving_database_is_left_alone() {
     let plan = plan(&standing(&json!({}), &settled()), now());
     assert_eq!(done(&plan), Vec::<String>::new());
     let status = plan.status.unwrap();
     assert_eq!(reason(&status, "Ready"), (ConditionStatus::True, "Running".to_owned()));
     assert_eq!(reason(&status, "UpToDate"), (ConditionStatus::True, "Current".to_owned()));
-    assert_eq!((status.phase, status.ready.as_deref()), (Some(Phase::Running), Some("1/1")));
+    assert_eq!((status.phase, status.ready.as_deref()), (Some(SampleDBPhase::Running), Some("1/1")));
 }
 
 #[test]
-fn a_pod_that_is_on_its_way_out_is_not_ready() {
+fn a_terminating_pod_is_not_ready() {
     let mut seen = standing(&json!({}), &settled());
-    seen.pods = vec![going(&seen)];
+    seen.pods = vec![terminating_pod(&seen)];
     let plan = plan(&seen, now());
     assert_eq!(done(&plan), Vec::<String>::new());
     let status = plan.status.unwrap();
@@ -160,27 +160,28 @@ fn a_pod_that_is_on_its_way_out_is_not_ready() {
 }
 
 #[test]
-fn who_was_shut_out_is_let_in_and_the_secret_is_what_holds() {
+fn blocked_clients_are_allowed_and_the_password_of_the_secret_is_set() {
     let mut seen = standing(&json!({}), &settled());
-    seen.asked = says(|answer| answer.login = Login::ShutOut);
-    assert_eq!(done(&plan(&seen, now())), ["LetIn"]);
-    seen.asked = says(|answer| answer.login = Login::WrongPassword);
+    seen.probe = says(|answer| answer.login = LoginCheck::Blocked);
+    assert_eq!(done(&plan(&seen, now())), ["AllowConnections"]);
+    seen.probe = says(|answer| answer.login = LoginCheck::BadPassword);
     assert_eq!(done(&plan(&seen, now())), ["SetPassword"]);
-    seen.asked = says(|answer| answer.system_identifier = "8".to_owned());
+    seen.probe = says(|answer| answer.system_identifier = "8".to_owned());
     let strange = plan(&seen, now());
     assert!(strange.effects.is_empty());
     assert_eq!(reason(&strange.status.unwrap(), "Stalled").1, "ForeignData");
 }
 
 #[test]
-fn a_superusers_secret_that_was_lost_is_made_again_and_told_to_the_server_at_its_next_start() {
+fn a_lost_superusers_secret_is_recreated_and_set_at_the_servers_next_start() {
     let mut seen = standing(&json!({}), &settled());
-    seen.system = SecretSeen::Absent;
-    assert_eq!(done(&plan(&seen, now())), ["MakeSecret(System)"]);
-    (seen.system, seen.system_remade, seen.asked) = (SecretSeen::Usable, Some("today".to_owned()), Asked::BadPassword);
-    let told = plan(&seen, now());
-    assert_eq!(done(&told), ["apply StatefulSet shop"]);
-    assert!(applied(&told, "StatefulSet", "shop").body.to_string().contains("--reset-password"));
+    seen.superuser_secret = SecretState::Absent;
+    assert_eq!(done(&plan(&seen, now())), ["CreateSecret(System)"]);
+    (seen.superuser_secret, seen.password_regenerated_at, seen.probe) =
+        (SecretState::Usable, Some("today".to_owned()), ServerProbe::BadPassword);
+    let planned = plan(&seen, now());
+    assert_eq!(done(&planned), ["apply StatefulSet shop"]);
+    assert!(applied(&planned, "StatefulSet", "shop").body.to_string().contains("--reset-password"));
     let pods = seen.pods.clone();
     stand(&mut seen);
     seen.pods = pods;
@@ -188,9 +189,9 @@ fn a_superusers_secret_that_was_lost_is_made_again_and_told_to_the_server_at_its
 }
 
 #[test]
-fn a_restart_waits_for_a_backup_and_for_the_controller_that_makes_pods() {
+fn a_restart_waits_for_a_backup_and_for_the_statefulset_controller() {
     let mut seen = standing(&json!({}), &settled());
-    seen.asked = says(|answer| answer.parameters.restart = vec!["shared_buffers".to_owned()]);
+    seen.probe = says(|answer| answer.parameters.restart = vec!["shared_buffers".to_owned()]);
     seen.snapshots = vec![snapshot("shop-x", "Manual", &json!({ "phase": "Running" }))];
     assert!(plan(&seen, now()).effects.is_empty());
     seen.snapshots.clear();
@@ -198,7 +199,7 @@ fn a_restart_waits_for_a_backup_and_for_the_controller_that_makes_pods() {
 }
 
 #[test]
-fn sql_that_failed_runs_again_once_it_is_another() {
+fn sql_that_failed_runs_again_once_it_changed() {
     let spec = json!({ "init": { "sqlFrom": [{ "configMapKeyRef": { "name": "sql", "key": "a" } }] } });
     let mut status = initialised();
     status["initialization"] = json!({ "dataCreatedAt": "2026-01-01T00:00:00Z" });
@@ -206,8 +207,11 @@ fn sql_that_failed_runs_again_once_it_is_another() {
     seen.claims = vec![held_claim("u-1", "c-1")];
     stand(&mut seen);
     seen.init_sources = InitSources::Missing("the entry a of the ConfigMap sql (init.sqlFrom) is missing".to_owned());
-    let told = plan(&seen, now());
-    assert_eq!((done(&told).len(), reason(&told.status.unwrap(), "Stalled").1.as_str()), (0, "InitSourceMissing"));
+    let planned = plan(&seen, now());
+    assert_eq!(
+        (done(&planned).len(), reason(&planned.status.unwrap(), "Stalled").1.as_str()),
+        (0, "InitSourceMissing")
+    );
     seen.init_sources = InitSources::Digest("one".to_owned());
     let begun = plan(&seen, now());
     assert_eq!(done(&begun), ["create Job shop-init"]);
@@ -225,25 +229,25 @@ fn sql_that_failed_runs_again_once_it_is_another() {
         seen.init_sources = InitSources::Digest(digest.to_owned());
         plan(&seen, now())
     };
-    let told = failed("one", &noted).status.unwrap();
-    assert_eq!(reason(&told, "Stalled").1, "InitFailed");
-    assert_eq!(told.initialization.failed_digest.as_deref(), Some("one"));
-    assert!(done(&failed("one", &told.initialization)).is_empty());
-    assert_eq!(done(&failed("two", &told.initialization)), ["delete Job shop-init"]);
+    let planned = failed("one", &noted).status.unwrap();
+    assert_eq!(reason(&planned, "Stalled").1, "InitFailed");
+    assert_eq!(planned.initialization.failed_digest.as_deref(), Some("one"));
+    assert!(done(&failed("one", &planned.initialization)).is_empty());
+    assert_eq!(done(&failed("two", &planned.initialization)), ["delete Job shop-init"]);
 }
 
 #[test]
-fn what_follows_from_an_edited_password_is_written_again() {
+fn entries_derived_from_an_edited_password_are_updated() {
     let mut seen = standing(&json!({}), &settled());
-    seen.app = SecretSeen::Outdated;
-    assert_eq!(done(&plan(&seen, now())), ["RewriteSecret(App)"]);
+    seen.app_secret = SecretState::Outdated;
+    assert_eq!(done(&plan(&seen, now())), ["UpdateSecret(App)"]);
 }
 
 #[test]
-fn one_that_does_not_start_is_made_again_once_it_would_be_made_otherwise() {
+fn a_pod_that_does_not_start_is_recreated_once_its_template_changed() {
     let mut seen = standing(&json!({}), &settled());
     let failing = |revision: &str| {
-        let running = seen.pods[0].running.as_ref().unwrap();
+        let running = seen.pods[0].details.as_ref().unwrap();
         let mut pod = json!({ "metadata": { "namespace": "n", "name": "shop-0", "uid": "p-1", "labels": running.labels,
             "annotations": running.annotations }, "status": {} });
         pod["metadata"]["labels"]["controller-revision-hash"] = json!(revision);
@@ -262,8 +266,8 @@ fn one_that_does_not_start_is_made_again_once_it_would_be_made_otherwise() {
     seen.pods = vec![old];
     assert_eq!(done(&plan(&seen, now())), ["delete Pod shop-0"]);
     seen.pods = vec![new];
-    let told = plan(&seen, now());
-    assert!(told.effects.is_empty());
-    let message = told.status.unwrap().contract.condition("Stalled").unwrap().message.clone();
+    let planned = plan(&seen, now());
+    assert!(planned.effects.is_empty());
+    let message = planned.status.unwrap().contract.condition("Stalled").unwrap().message.clone();
     assert!(message.contains("it is broken"), "{message}");
 }

@@ -6,7 +6,7 @@ use api::condition_type::{RECONCILING, STALLED};
 use super::server::{settled, standing};
 use super::*;
 
-/// No later reconcile decodes it by itself, so a person is needed.
+/// No later reconcile decodes it by itself, so the user has to act.
 #[test]
 fn an_unreadable_child_stalls_the_database_and_one_that_is_being_deleted_does_not() {
     let unreadable = || "expected a map".to_owned();
@@ -20,9 +20,9 @@ fn an_unreadable_child_stalls_the_database_and_one_that_is_being_deleted_does_no
     for break_child in children {
         let mut seen = standing(&json!({}), &settled());
         break_child(&mut seen, unreadable());
-        let told = plan(&seen, now());
-        assert_eq!(done(&told), Vec::<String>::new(), "nothing is written over it");
-        let contract = told.status.unwrap().contract;
+        let planned = plan(&seen, now());
+        assert_eq!(done(&planned), Vec::<String>::new(), "nothing is written over it");
+        let contract = planned.status.unwrap().contract;
         let stalled = contract.condition(STALLED).unwrap();
         assert!(
             stalled.reason == ReconcileReason::Unreadable && stalled.message.contains(&unreadable()),

@@ -1,20 +1,20 @@
-//! What follows from a snapshots' claim that somebody has deleted, or replaced.
+//! What follows if a PVC of snapshots is deleted, or replaced.
 
 use super::*;
 use crate::database::backup;
 
-fn snapshots_claim(uid: &str, meta: &Value) -> Arc<Claim> {
+fn snapshots_claim(uid: &str, meta: &Value) -> Arc<Pvc> {
     let mut claim = json!({ "metadata": { "namespace": "n", "name": "shop-snapshots", "uid": uid } });
     for (key, value) in meta.as_object().unwrap() {
         claim["metadata"][key] = value.clone();
     }
-    Arc::new(Claim::decode(&claim.to_string()).unwrap())
+    Arc::new(Pvc::decode(&claim.to_string()).unwrap())
 }
 
-/// One of the schedule's, so many days old, on the claim `s-1`.
+/// A scheduled one, that many days old, on the PVC `s-1`.
 fn taken(days: i64, phase: &str, verification: &Value) -> Arc<Snapshot> {
     let at = now() - jiff::SignedDuration::from_hours(24 * days);
-    let status = json!({ "phase": phase, "startedAt": at, "completedAt": at, "sampleDBUID": "u-1", "error": "gone",
+    let status = json!({ "phase": phase, "startedAt": at, "completedAt": at, "sampleDBUID": "u-1", "error": "lost",
         "verification": verification, "location": { "claim": "shop-snapshots", "claimUID": "s-1" } });
     snapshot(&format!("shop-{days}"), "Scheduled", &status)
 }
@@ -37,8 +37,8 @@ fn a_snapshots_claim_that_is_being_deleted_is_reported_once() {
     seen.claims = vec![claim("u-1", "c-1"), snapshots_claim("s-1", &json!({}))];
     let before = plan(&seen, now()).status.unwrap();
     seen.claims[1] = snapshots_claim("s-1", &json!({ "deletionTimestamp": "2027-01-01T00:00:00Z" }));
-    let told = plan(&seen, now());
-    let after = told.status.unwrap();
+    let planned = plan(&seen, now());
+    let after = planned.status.unwrap();
     for of in ["BackupHealthy", "StorageHealthy"] {
         assert_eq!(reason(&after, of), (ConditionStatus::False, "SnapshotClaimTerminating".to_owned()));
         assert!(after.contract.condition(of).unwrap().message.contains("the PVC shop-snapshots"));
@@ -51,38 +51,38 @@ fn a_snapshots_claim_that_is_being_deleted_is_reported_once() {
 }
 
 #[test]
-fn what_is_not_on_its_volume_is_no_good_backup() {
+fn a_snapshot_missing_from_its_volume_is_no_good_backup() {
     let lost = || taken(1, "Failed", &json!({ "phase": "Failed", "claimUID": "s-2" }));
     let seen = serving(&json!({}), vec![lost()]);
-    assert_eq!(healthy(&seen), ("False LastFailed".to_owned(), "the snapshot shop-1: gone".to_owned()));
+    assert_eq!(healthy(&seen), ("False LastFailed".to_owned(), "the snapshot shop-1: lost".to_owned()));
     let status = backup::status(&seen, &backup::decide(&seen, now()));
     assert_eq!((status.last_successful.name, status.last_verified.name, status.count), (None, None, Some(0)));
-    // Nor a source to fill a database from.
+    // Nor can a database be restored from it.
     let mut copy = observed(&json!({ "bootstrap": { "fromSnapshot": { "ofSampleDB": "shop" } } }), &latched());
     let looked_for = || taken(1, "Ready", &json!({ "phase": "Running", "claimUID": "s-2" }));
-    copy.sources = vec![lost(), looked_for(), taken(2, "Ready", &json!({ "phase": "Passed" }))];
+    copy.restore_candidates = vec![lost(), looked_for(), taken(2, "Ready", &json!({ "phase": "Passed" }))];
     assert_eq!(plan(&copy, now()).status.unwrap().restore.snapshot.as_deref(), Some("shop-2"));
     let mut copy = observed(&json!({ "bootstrap": { "fromSnapshot": { "name": "shop-1" } } }), &latched());
     for source in [lost(), looked_for()] {
-        copy.sources = vec![source];
+        copy.restore_candidates = vec![source];
         assert_eq!(reason(&plan(&copy, now()).status.unwrap(), "Stalled").1, "SnapshotNotReady");
     }
 }
 
-/// A claim that is gone may come back, from a backup for example: its snapshots must be there by then.
+/// A missing PVC may come back, for example from a backup: its snapshots must exist by then.
 #[test]
-fn retention_waits_while_a_volume_is_away() {
-    let gone = |snapshots| {
+fn retention_waits_while_a_volume_is_missing() {
+    let pruned = |snapshots| {
         let seen = serving(&json!({ "backup": { "retention": { "keepLast": 1 } } }), snapshots);
         let effects = backup::decide(&seen, now()).effect.into_iter().collect();
         done(&Plan { effects, ..Plan::nothing() })
     };
     let away = |days| taken(days, "Failed", &json!({ "phase": "Pending" }));
-    assert_eq!(gone(vec![away(1), away(2), away(3)]), Vec::<String>::new());
+    assert_eq!(pruned(vec![away(1), away(2), away(3)]), Vec::<String>::new());
     let lost = |days| taken(days, "Failed", &json!({ "phase": "Failed" }));
-    assert_eq!(gone(vec![lost(1), lost(2)]), ["delete SampleDBSnapshot shop-2"]);
+    assert_eq!(pruned(vec![lost(1), lost(2)]), ["delete SampleDBSnapshot shop-2"]);
     let good = |days| taken(days, "Ready", &json!({ "phase": "Passed" }));
-    assert_eq!(gone(vec![lost(1), good(2)]), Vec::<String>::new(), "the newest that is proved");
+    assert_eq!(pruned(vec![lost(1), good(2)]), Vec::<String>::new(), "the newest verified one");
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn a_final_snapshot_saves_nothing_on_a_volume_that_was_replaced() {
         assert_eq!(waits.status.unwrap().deletion.step, Some(DeletionStep::Verify));
     }
     seen.snapshots = vec![last(&status("Failed", &json!({ "phase": "Failed", "claimUID": "s-2" })))];
-    assert_eq!(done(&plan(&seen, now())), ["delete SampleDBSnapshot shop-final-u1"], "it is taken anew");
+    assert_eq!(done(&plan(&seen, now())), ["delete SampleDBSnapshot shop-final-u1"], "it is retaken");
     seen.claims[1] = snapshots_claim("s-1", &json!({}));
     seen.snapshots = vec![last(&status("Ready", &json!({ "phase": "Passed", "claimUID": "s-1" })))];
     assert_eq!(done(&plan(&seen, now())), ["delete PersistentVolumeClaim data-shop-0"]);

@@ -1,52 +1,57 @@
-//! Pure: letting writers in, and what to do about a server that does not say whether they are.
+//! Pure: allows clients, and what to do about a server that does not say whether they can connect.
 
-use api::sample_db::{SampleDBReason, UpgradeStep as At};
+use api::sample_db::{SampleDBReason, UpgradeStep};
 use jiff::{SignedDuration, Timestamp};
 use runtime::plan::Effect;
 
-use crate::database::answer::Asked;
 use crate::database::effects::DbAct;
-use crate::database::login::Login;
+use crate::database::login::LoginCheck;
 use crate::database::observed::Observed;
+use crate::database::server_info::ServerProbe;
 use crate::database::step::NextStep;
 use crate::database::steps;
 
-/// How long it is waited for that the application gets in, once the server says that nobody is shut out.
-const LOGIN: SignedDuration = SignedDuration::from_secs(30);
+/// How long to wait for the application's login, once the server says that clients are not blocked.
+const LOGIN_TIMEOUT: SignedDuration = SignedDuration::from_secs(30);
 
-/// Lets writers in if they are not, and tells whether they are. That the application may not log in for a reason of its own,
-/// or finds no connection free, is no matter of the upgrade's.
-pub(super) fn let_in(observed: &Observed, now: Timestamp) -> Result<(), NextStep> {
+/// Allows clients if they are blocked, and checks whether they are. If the application cannot log in for a reason of its own, or
+/// finds no free connection, that does not concern the upgrade.
+pub(super) fn allow_clients(observed: &Observed, now: Timestamp) -> Result<(), NextStep> {
     let since = observed.db.status.upgrade.step_since;
-    let late = since.is_none_or(|since| now.duration_since(since) > LOGIN);
-    match observed.asked.answer().map(|answer| &answer.login) {
-        Some(Login::In | Login::WrongPassword | Login::Busy | Login::Gone | Login::Refused(_)) => Ok(()),
-        Some(Login::Unknown) if late => Ok(()),
-        Some(Login::ShutOut) => Err(NextStep::Do(
-            vec![Effect::Act(DbAct::LetIn)],
+    let late = since.is_none_or(|since| now.duration_since(since) > LOGIN_TIMEOUT);
+    match observed.probe.info().map(|answer| &answer.login) {
+        Some(
+            LoginCheck::Ok
+            | LoginCheck::BadPassword
+            | LoginCheck::Busy
+            | LoginCheck::DatabaseMissing
+            | LoginCheck::Refused(_),
+        ) => Ok(()),
+        Some(LoginCheck::Unknown) if late => Ok(()),
+        Some(LoginCheck::Blocked) => Err(NextStep::Do(
+            vec![Effect::Act(DbAct::AllowConnections)],
             SampleDBReason::Upgrading,
             "allowing client connections".to_owned(),
         )),
-        Some(Login::Unknown) => Err(asking(observed)),
+        Some(LoginCheck::Unknown) => Err(asking(observed)),
         None => Err(unanswered(observed)),
     }
 }
 
 fn asking(observed: &Observed) -> NextStep {
-    let back = observed.db.status.upgrade.step == Some(At::RollBack);
+    let back = observed.db.status.upgrade.step == Some(UpgradeStep::RollBack);
     let work = if back { SampleDBReason::RollingBack } else { SampleDBReason::Upgrading };
     NextStep::wait(work, "checking whether clients can connect")
 }
 
-/// What to do about a server that says nothing, and has nothing to give way to: a person is told, once that is no moment's
-/// matter.
+/// What to do about a server that does not answer, and that nothing can replace: the user is asked once that lasts.
 fn unanswered(observed: &Observed) -> NextStep {
-    match &observed.asked {
-        Asked::BadPassword => steps::superuser_shut_out(),
-        Asked::Failed(why) => match steps::silent(observed, why) {
+    match &observed.probe {
+        ServerProbe::BadPassword => steps::superuser_blocked(),
+        ServerProbe::Failed(why) => match steps::silent_server(observed, why) {
             stuck @ NextStep::Blocked(..) => stuck,
             _ => asking(observed),
         },
-        Asked::Nothing | Asked::Answered(_) => asking(observed),
+        ServerProbe::Skipped | ServerProbe::Answered(_) => asking(observed),
     }
 }

@@ -1,38 +1,38 @@
-//! Pure: to another major version: a server of it is started beside the old one, a Job shuts writers out and copies the data from
-//! one to the other, and the Services lead to the new one.
+//! Pure: upgrades to another major version: the operator starts a server of it next to the old one, a Job blocks clients and
+//! copies the data to it, and the Services switch to the new one.
 
 use agent_protocol::PgUpgradeResult;
-use api::sample_db::{EngineStatus, SampleDBReason, StorageStatus, UpgradeStep as At};
+use api::sample_db::{DatabaseStorageStatus, EngineStatus, SampleDBReason, UpgradeStep};
 use jiff::Timestamp;
 use runtime::job;
 use runtime::plan::{Apply, Effect};
-use runtime::projections::Claim;
+use runtime::projections::Pvc;
 
 use super::finish;
-use super::jobs::{self, NotDone, To};
-use super::server::{START, server};
+use super::jobs::{self, CopyTarget, JobNotDone};
+use super::server::{START_TIMEOUT, server};
 use super::transition::{Transition, UpgradeDecision, to, transition, wait};
 use crate::database::objects;
 use crate::database::observed::Observed;
 use crate::database::pinned::Pinned;
 use crate::database::step::NextStep;
-use crate::database::steps::{self, Follows};
+use crate::database::steps::{self, TargetServerState};
 use crate::database::target::{TargetRelease, goal};
 use crate::operand::labels::OWNER_UID;
 use crate::operand::names;
 use crate::operand::release::Release;
 
-const UNKNOWN: &str = "what it leads to is not known";
+const UNKNOWN: &str = "its target release is unknown";
 
-/// The new server on a new volume, while the old one serves.
+/// Creates the new server on a new volume, while the old one serves.
 pub(super) fn prepare(observed: &Observed, now: Timestamp) -> UpgradeDecision {
     let db = &*observed.db;
     let Some(goal) = goal(db) else { return finish::fail(observed, UNKNOWN, now) };
     let late = is_late(observed, now);
     let pinned = pinned_target(observed, &goal);
     let Some(claim) = observed.claim(&pinned.claim) else {
-        // A manager that has just begun has not tried yet.
-        let tried = observed.began.is_none_or(|began| now.duration_since(began) > START);
+        // A manager that has just started has not tried yet.
+        let tried = observed.observing_since.is_none_or(|began| now.duration_since(began) > START_TIMEOUT);
         if late && tried {
             let why = format!("the volume {} of the new version was not created within ten minutes", pinned.claim);
             return finish::fail(observed, &why, now);
@@ -42,119 +42,127 @@ pub(super) fn prepare(observed: &Observed, now: Timestamp) -> UpgradeDecision {
         let message = format!("creating the volume {} of the new version", pinned.claim);
         return UpgradeDecision::Continue(NextStep::Do(vec![apply], SampleDBReason::Upgrading, message));
     };
-    if claim.meta.deleting && observed.successor.owned().is_none() {
+    if claim.meta.deleting && observed.target_server.owned().is_none() {
         return wait(format!("waiting for an earlier PVC {} to be deleted", pinned.claim));
     }
-    if let Some(why) = going(observed, &pinned.claim) {
+    if let Some(why) = claim_unusable(observed, &pinned.claim) {
         return finish::fail(observed, &why, now);
     }
     if !is_own(observed, claim) {
-        return finish::fail(observed, &format!("the claim {} is there, and not of this SampleDB", pinned.claim), now);
+        return finish::fail(
+            observed,
+            &format!("the PVC {} exists and does not belong to this SampleDB", pinned.claim),
+            now,
+        );
     }
-    let follows = match observed.successor.obstacle("server of the new version") {
-        Some((_, message)) => Follows::Starting(message),
-        None => steps::follows(observed, &pinned),
+    let target_server_state = match observed.target_server.blocking_reason("server of the new version") {
+        Some((_, message)) => TargetServerState::Starting(message),
+        None => steps::target_server_state(observed, &pinned),
     };
-    match follows {
-        Follows::Ready { .. } => to(observed, At::Copy, now),
-        Follows::Failing(why) => finish::fail(observed, &why, now),
-        Follows::Starting(why) if late => finish::fail(observed, &format!("{why}, for more than ten minutes"), now),
-        Follows::Starting(why) => wait(why),
+    match target_server_state {
+        TargetServerState::Ready { .. } => to(observed, UpgradeStep::Copy, now),
+        TargetServerState::Failing(why) => finish::fail(observed, &why, now),
+        TargetServerState::Starting(why) if late => {
+            finish::fail(observed, &format!("{why}, for more than ten minutes"), now)
+        }
+        TargetServerState::Starting(why) => wait(why),
     }
 }
 
-/// The server of the new version, once its volume is there. It stands beside: that its name is taken, for one, is no reason to
-/// say that the old server does not serve.
-pub(super) fn successor(observed: &Observed) -> Option<Apply> {
+/// The target server, once its volume exists. It is applied independently: if its name is taken, for example, the old server
+/// still serves.
+pub(super) fn target_server(observed: &Observed) -> Option<Apply> {
     let goal = goal(&observed.db)?;
     let pinned = pinned_target(observed, &goal);
     observed.claim(&pinned.claim).filter(|claim| is_own(observed, claim) && !claim.meta.deleting)?;
-    if observed.successor.obstacle("").is_some() {
+    if observed.target_server.blocking_reason("").is_some() {
         return None;
     }
-    let live = observed.successor.owned().map(|set| (&set.meta, set.fingerprint));
-    objects::unless(objects::successor(observed, &pinned), live)
+    let live = observed.target_server.owned().map(|set| (&set.meta, set.fingerprint));
+    objects::unless_current(objects::target_server(observed, &pinned), live)
 }
 
-/// Whether a claim was made for this very database: what it has adopted is no volume for a copy.
-fn is_own(observed: &Observed, claim: &Claim) -> bool {
+/// Whether a PVC was created for this very database: an adopted one is no volume for a copy.
+fn is_own(observed: &Observed, claim: &Pvc) -> bool {
     claim.labels.get(OWNER_UID).is_some_and(|uid| **uid == *observed.db.meta.uid)
 }
 
-/// The data from one server into the other.
-pub(super) fn copy(observed: &Observed, wish_now: &Pinned, now: Timestamp) -> UpgradeDecision {
+/// Copies the data to the target server.
+pub(super) fn copy(observed: &Observed, pinned: &Pinned, now: Timestamp) -> UpgradeDecision {
     let Some(goal) = goal(&observed.db) else { return finish::fail(observed, UNKNOWN, now) };
     let Some(release) = goal.release else { return finish::fail(observed, UNKNOWN, now) };
-    if let Some(why) = going(observed, &names::upgrade_claim(&observed.db, goal.major)) {
+    if let Some(why) = claim_unusable(observed, &names::upgrade_claim(&observed.db, goal.major)) {
         return finish::fail(observed, &why, now);
     }
-    let of = |said: &&PgUpgradeResult| said.from_system_identifier == observed.db.status.system_identifier;
-    if let Some(said) = observed.copied.as_ref().filter(of) {
-        return switched(observed, wish_now, said, now);
+    let of = |result: &&PgUpgradeResult| result.from_system_identifier == observed.db.status.system_identifier;
+    if let Some(result) = observed.copy_result.as_ref().filter(of) {
+        return record_copy(observed, pinned, result, now);
     }
     let job = jobs::copy_name(observed, release);
-    let to = match (observed.job(&job), steps::follows(observed, &pinned_target(observed, &goal))) {
-        // A server that goes away takes its Job's work with it, and the Job says so.
-        (Some(_), _) => To::default(),
-        (None, Follows::Ready { address, room }) => To { address, room },
-        (None, Follows::Starting(why)) if !is_late(observed, now) => return wait(why),
-        (None, Follows::Starting(why) | Follows::Failing(why)) => return finish::fail(observed, &why, now),
+    let to = match (observed.job(&job), steps::target_server_state(observed, &pinned_target(observed, &goal))) {
+        // A server that is lost fails its Job, which reports it.
+        (Some(_), _) => CopyTarget::default(),
+        (None, TargetServerState::Ready { address, room }) => CopyTarget { address, room },
+        (None, TargetServerState::Starting(why)) if !is_late(observed, now) => return wait(why),
+        (None, TargetServerState::Starting(why) | TargetServerState::Failing(why)) => {
+            return finish::fail(observed, &why, now);
+        }
     };
-    if let Some(why) = does_nothing(observed, &job, now) {
+    if let Some(why) = stuck_copy(observed, &job, now) {
         return finish::fail(observed, &why, now);
     }
     match jobs::run(observed, &job, || jobs::copy(observed, &goal, &job, &to)) {
-        Ok(words) => switched(observed, wish_now, &words.result(), now),
-        Err(NotDone::NextStep(step)) => UpgradeDecision::Continue(step),
-        Err(NotDone::Failed(why)) => finish::fail(observed, &why, now),
+        Ok(outcome) => record_copy(observed, pinned, &outcome.result(), now),
+        Err(JobNotDone::NextStep(step)) => UpgradeDecision::Continue(step),
+        Err(JobNotDone::Failed(why)) => finish::fail(observed, &why, now),
     }
 }
 
-/// Why a copy that should have been at work for long is not: no node takes the pod of its Job, or it gets none. Writers may be
-/// shut out by a pod of before, and its deadline is a matter of hours.
-fn does_nothing(observed: &Observed, name: &str, now: Timestamp) -> Option<String> {
+/// Why a copy is not running although it should be for long: no node accepts the pod of its Job, or it gets none. An earlier pod
+/// may have blocked clients, and its deadline is a matter of hours.
+fn stuck_copy(observed: &Observed, name: &str, now: Timestamp) -> Option<String> {
     observed.job(name).filter(|job| job.end.is_none() && !job.meta.deleting && is_late(observed, now))?;
     if job::started(&observed.pods, name).is_some() {
         return None;
     }
-    let why = job::diagnosis(&observed.pods, name).map_or("it has no pod that starts", |trouble| &trouble.message);
+    let why = job::diagnosis(&observed.pods, name).map_or("it has no running pod", |diagnosis| &diagnosis.message);
     Some(format!("the Job {name} is not running ten minutes after its deadline: {why}"))
 }
 
-/// Why nothing is to be brought onto the volume of the new version: its claim would go with the pod that has it.
-fn going(observed: &Observed, claim: &str) -> Option<String> {
+/// Why nothing may be copied to the volume of the target server: its PVC would be deleted with the pod that has it.
+fn claim_unusable(observed: &Observed, claim: &str) -> Option<String> {
     match observed.claim(claim) {
         Some(live) if !live.meta.deleting => None,
-        Some(_) => Some(format!("the claim {claim} of the new version is being deleted")),
-        None => Some(format!("the claim {claim} of the new version is gone")),
+        Some(_) => Some(format!("the PVC {claim} of the new version is being deleted")),
+        None => Some(format!("the PVC {claim} of the new version was deleted")),
     }
 }
 
-/// Whether the new server has taken too long to start.
+/// Whether the target server has taken too long to start.
 fn is_late(observed: &Observed, now: Timestamp) -> bool {
     let since = observed.db.status.upgrade.step_since;
-    since.is_some_and(|since| now.duration_since(since) > START)
+    since.is_some_and(|since| now.duration_since(since) > START_TIMEOUT)
 }
 
-/// What the database should be once the upgrade is done.
+/// What is effective once the upgrade is done.
 fn pinned_target(observed: &Observed, goal: &TargetRelease) -> Pinned {
     let (major, release) = (goal.major, goal.release);
     Pinned { major, release, image: goal.image.clone(), claim: names::upgrade_claim(&observed.db, major) }
 }
 
-/// What is written down before the Services lead to the new server.
-fn switched(observed: &Observed, pinned: &Pinned, said: &PgUpgradeResult, now: Timestamp) -> UpgradeDecision {
+/// What is recorded before the Services switch to the target server.
+fn record_copy(observed: &Observed, pinned: &Pinned, result: &PgUpgradeResult, now: Timestamp) -> UpgradeDecision {
     let (db, status) = (&*observed.db, &observed.db.status);
     let Some(goal) = goal(db) else { return finish::fail(observed, UNKNOWN, now) };
-    let Some(identifier) = said.system_identifier.clone() else {
+    let Some(identifier) = result.system_identifier.clone() else {
         return finish::fail(observed, "the copy does not identify itself", now);
     };
     let claim = names::upgrade_claim(db, goal.major);
-    let mut transition: Transition = transition(observed, At::Switch, now);
+    let mut transition: Transition = transition(observed, UpgradeStep::Switch, now);
     transition.upgrade.claim = Some(claim.clone());
     transition.upgrade.from_system_identifier = status.system_identifier.clone();
     transition.upgrade.from_server = Some(names::server(db).to_owned());
-    let closed = said.closed_at.and_then(|at| Timestamp::from_millisecond(at).ok());
+    let closed = result.closed_at.and_then(|at| Timestamp::from_millisecond(at).ok());
     transition.upgrade.shut_out_at = closed.and_then(|at| at.round(jiff::Unit::Second).ok());
     transition.system_identifier = Some(identifier);
     transition.server = Some(names::upgrade_server(db, goal.major));
@@ -165,7 +173,7 @@ fn switched(observed: &Observed, pinned: &Pinned, said: &PgUpgradeResult, now: T
         previous_image: Some(pinned.image.clone()),
         ..status.engine.clone()
     });
-    transition.storage = Some(StorageStatus {
+    transition.storage = Some(DatabaseStorageStatus {
         claim_uid: observed.claim(&claim).map(|claim| claim.meta.uid.to_string()),
         claim: Some(claim),
         previous_claim: Some(pinned.claim.clone()),
@@ -175,9 +183,9 @@ fn switched(observed: &Observed, pinned: &Pinned, said: &PgUpgradeResult, now: T
     UpgradeDecision::Transition(Box::new(transition))
 }
 
-/// The Services lead to the server on the copy; writers are still shut out.
-pub(super) fn switch(observed: &Observed, pinned: &Pinned, now: Timestamp) -> UpgradeDecision {
-    if let Some(why) = going(observed, &pinned.claim) {
+/// The Services switch to the target server; clients are still blocked.
+pub(super) fn cutover(observed: &Observed, pinned: &Pinned, now: Timestamp) -> UpgradeDecision {
+    if let Some(why) = claim_unusable(observed, &pinned.claim) {
         return finish::fail(observed, &why, now);
     }
     match server(observed, pinned, now) {
@@ -185,19 +193,19 @@ pub(super) fn switch(observed: &Observed, pinned: &Pinned, now: Timestamp) -> Up
         Err(Ok(step)) => return UpgradeDecision::Continue(step),
         Err(Err(why)) => return finish::fail(observed, &why, now),
     }
-    let Some(answer) = observed.asked.answer() else {
+    let Some(answer) = observed.probe.info() else {
         return match is_late(observed, now) {
             true => {
                 finish::fail(observed, "the new server has not reported its identity for more than ten minutes", now)
             }
-            false => wait("asking the new server what it is"),
+            false => wait("querying the new server's identity"),
         };
     };
     let same = observed.db.status.system_identifier.as_deref() == Some(answer.system_identifier.as_str());
     let major = Release::parse(&answer.version).map(|release| release.major);
     if !same || major != Some(pinned.major) {
-        let why = format!("PostgreSQL {} answers with other data than the copy", answer.version);
+        let why = format!("the server that answers (PostgreSQL {}) has other data than the copy", answer.version);
         return finish::fail(observed, &why, now);
     }
-    to(observed, At::Finish, now)
+    to(observed, UpgradeStep::Finish, now)
 }

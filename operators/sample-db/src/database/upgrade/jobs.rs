@@ -1,11 +1,11 @@
-//! Pure: the Jobs of upgrades, and how they fare.
+//! Pure: the Jobs of upgrades, and their results.
 
-use agent_protocol::{Arguments, Jobs, PgFinish, PgSurvey, PgUpgrade, PgVersion};
+use agent_protocol::{AgentCommand, Jobs, PgFinish, PgSurvey, PgUpgrade, PgVersion};
 use api::sample_db::{Method, SampleDBReason};
 use api::sample_db_snapshot::SnapshotReason;
 use jiff::Timestamp;
 use runtime::cache::Projection;
-use runtime::job::{self, JobResult, Progress};
+use runtime::job::{self, JobProgress, JobResult};
 use runtime::plan::{Create, Delete, Effect};
 use runtime::projections::Job;
 use serde_json::json;
@@ -16,48 +16,56 @@ use crate::database::observed::Observed;
 use crate::database::pinned::Pinned;
 use crate::database::step::NextStep;
 use crate::database::target::TargetRelease;
-use crate::operand::agent_job::{self, JobOf};
-use crate::operand::job_result::Words;
+use crate::operand::agent_job::{self, JobParams};
+use crate::operand::job_result::AgentOutcome;
 use crate::operand::names;
 use crate::operand::release::Release;
 use crate::operand::time::after;
 
 /// How many seconds a copy may take.
-const COPY: i64 = 24 * 3600;
-/// How many seconds everything else may.
-const WORK: i64 = 3600;
+const COPY_DEADLINE: i64 = 24 * 3600;
+/// How many seconds any other Job may take.
+const WORK_DEADLINE: i64 = 3600;
 
-/// Why there is nothing to go on from.
-pub(super) enum NotDone {
-    /// This comes first.
+/// Why a Job has no result.
+pub(super) enum JobNotDone {
+    /// This step comes first.
     NextStep(NextStep),
-    /// It failed.
+    /// It failed: why.
     Failed(String),
 }
 
-/// The last words of a Job that has done its work; it is made if it is not there.
-pub(super) fn run(observed: &Observed, name: &str, make: impl FnOnce() -> Create) -> Result<Words, NotDone> {
+/// The result of a Job, which is created if it does not exist.
+pub(super) fn run(
+    observed: &Observed,
+    name: &str,
+    create: impl FnOnce() -> Create,
+) -> Result<AgentOutcome, JobNotDone> {
     let doing = || format!("the Job {name} is running");
-    let wait = |message: String| Err(NotDone::NextStep(NextStep::wait(SampleDBReason::Upgrading, message)));
-    let take = |effect, message| Err(NotDone::NextStep(NextStep::Do(vec![effect], SampleDBReason::Upgrading, message)));
+    let wait = |message: String| Err(JobNotDone::NextStep(NextStep::wait(SampleDBReason::Upgrading, message)));
+    let take =
+        |effect, message| Err(JobNotDone::NextStep(NextStep::Do(vec![effect], SampleDBReason::Upgrading, message)));
     if observed.job(name).is_some_and(|job| job.meta.deleting) {
         return wait(format!("waiting for an earlier Job {name} to be deleted"));
     }
     match observed.progress(name) {
-        Progress::Absent => take(Effect::<DbAct>::Create(make()), format!("starting the Job {name}")),
-        Progress::Complete(_, JobResult::Available(ended)) => Ok(Words::of(ended)),
-        Progress::Complete(_, JobResult::Pending) => wait(doing()),
-        Progress::Complete(job, JobResult::Lost) => take(
+        JobProgress::Absent => take(Effect::<DbAct>::Create(create()), format!("starting the Job {name}")),
+        JobProgress::Complete(_, JobResult::Available(ended)) => Ok(AgentOutcome::of(ended)),
+        JobProgress::Complete(_, JobResult::Pending) => wait(doing()),
+        JobProgress::Complete(job, JobResult::Lost) => take(
             Effect::Delete(Delete::of(Job::KIND, &job.meta)),
             format!("the result of the Job {name} was lost (its pods are gone); rerunning it"),
         ),
-        Progress::Failed(_, message) => Err(NotDone::Failed(Words::why(observed.words(name).as_ref(), message))),
-        // A pod that has done its work need not wait for its Job to notice.
-        Progress::Active(_) => {
-            match (observed.words(name).filter(|words| words.code == 0), job::diagnosis(&observed.pods, name)) {
-                (Some(words), _) => Ok(words),
-                (None, Some(trouble)) if trouble.permanent => Err(NotDone::Failed(trouble.message.clone())),
-                (None, Some(trouble)) => wait(format!("{}: {}", doing(), trouble.message)),
+        JobProgress::Failed(_, message) => {
+            Err(JobNotDone::Failed(AgentOutcome::failure_or(observed.job_outcome(name).as_ref(), message)))
+        }
+        // A pod that is done need not wait for its Job to notice.
+        JobProgress::Active(_) => {
+            match (observed.job_outcome(name).filter(|outcome| outcome.code == 0), job::diagnosis(&observed.pods, name))
+            {
+                (Some(outcome), _) => Ok(outcome),
+                (None, Some(diagnosis)) if diagnosis.permanent => Err(JobNotDone::Failed(diagnosis.message.clone())),
+                (None, Some(diagnosis)) => wait(format!("{}: {}", doing(), diagnosis.message)),
                 (None, None) => wait(doing()),
             }
         }
@@ -68,22 +76,22 @@ pub(super) fn check_name(observed: &Observed) -> String {
     format!("{}-check", observed.db.meta.key.name)
 }
 
-/// The one that carries the upgrade out.
+/// The Job that performs the upgrade.
 pub(super) fn copy_name(observed: &Observed, release: Release) -> String {
     format!("{}-upgrade-{}-{}", observed.db.meta.key.name, release.major, release.minor)
 }
 
-/// The one that does what a minor release needs.
-pub(super) fn finish_name(observed: &Observed, release: Release) -> String {
+/// The Job that finishes an upgrade to a minor release.
+pub(super) fn minor_finish_name(observed: &Observed, release: Release) -> String {
     copy_name(observed, release)
 }
 
-/// The one that does what a major release needs when writers are in again.
-pub(super) fn last_name(observed: &Observed, release: Release) -> String {
+/// The Job that finishes an upgrade to a major release, once clients are allowed again.
+pub(super) fn major_finish_name(observed: &Observed, release: Release) -> String {
     format!("{}-finish-{}-{}", observed.db.meta.key.name, release.major, release.minor)
 }
 
-/// The snapshot of before. A server that cannot be dumped while clients work is copied file by file.
+/// The pre-upgrade snapshot. A server that cannot be dumped while clients write is copied file by file.
 pub(super) fn snapshot(observed: &Observed, pinned: &Pinned, name: &str, now: Timestamp) -> Effect<DbAct> {
     let db = &*observed.db;
     let until = after(now, db.spec.backup.retention.max_age());
@@ -95,25 +103,25 @@ pub(super) fn snapshot(observed: &Observed, pinned: &Pinned, name: &str, now: Ti
     Effect::Create(create)
 }
 
-/// What the new image says of itself; and of the server, if it is to be copied.
+/// Reports the version of the new image; and surveys the server, if its data is to be copied.
 pub(super) fn check(observed: &Observed, goal: &TargetRelease, major: bool) -> Create {
     let arguments = if major { PgSurvey::default().argv() } else { PgVersion::default().argv() };
-    let of = base(observed, &check_name(observed), arguments, WORK);
+    let of = base(observed, &check_name(observed), arguments, WORK_DEADLINE);
     let env_from = of.env_from.clone().filter(|_| major);
-    agent_job::job(JobOf { env_from, ..of }, &observed.place_of_jobs(&goal.image))
+    agent_job::job(JobParams { env_from, ..of }, &observed.job_context(&goal.image))
 }
 
 /// The server that a copy goes to.
 #[derive(Default)]
-pub(super) struct To {
+pub(super) struct CopyTarget {
     /// Its pod's address.
     pub(super) address: String,
-    /// How many bytes its volume has free, if that is known.
+    /// The free bytes of its volume, if known.
     pub(super) room: Option<i64>,
 }
 
-/// Copies the data from the old server into the new one.
-pub(super) fn copy(observed: &Observed, goal: &TargetRelease, name: &str, to: &To) -> Create {
+/// Copies the data from the old server to the new one.
+pub(super) fn copy(observed: &Observed, goal: &TargetRelease, name: &str, to: &CopyTarget) -> Create {
     let db = &*observed.db;
     let upgrade = PgUpgrade {
         to: to.address.clone(),
@@ -124,18 +132,18 @@ pub(super) fn copy(observed: &Observed, goal: &TargetRelease, name: &str, to: &T
         from_system_identifier: db.status.system_identifier.clone(),
         ..PgUpgrade::default()
     };
-    let mut of = base(observed, name, upgrade.argv(), COPY);
-    // Nobody can write until it has ended: the way back begins at its first failure.
+    let mut of = base(observed, name, upgrade.argv(), COPY_DEADLINE);
+    // Clients cannot write until it has ended, so its first failure starts the rollback.
     of.retries = 0;
-    agent_job::job(of, &observed.place_of_jobs(&goal.image))
+    agent_job::job(of, &observed.job_context(&goal.image))
 }
 
-/// Does what a release needs while writers are in.
+/// Finishes an upgrade, while clients are allowed.
 pub(super) fn finish(observed: &Observed, pinned: &Pinned, name: &str, major: bool) -> Create {
     let arguments = PgFinish { major, ..PgFinish::default() }.argv();
-    agent_job::job(base(observed, name, arguments, WORK), &observed.place_of_jobs(&pinned.image))
+    agent_job::job(base(observed, name, arguments, WORK_DEADLINE), &observed.job_context(&pinned.image))
 }
 
-fn base(observed: &Observed, name: &str, arguments: Vec<String>, deadline_seconds: i64) -> JobOf {
-    JobOf { retries: 2, ..JobOf::of_database(&observed.db, name, arguments, deadline_seconds) }
+fn base(observed: &Observed, name: &str, arguments: Vec<String>, deadline_seconds: i64) -> JobParams {
+    JobParams { retries: 2, ..JobParams::of_database(&observed.db, name, arguments, deadline_seconds) }
 }

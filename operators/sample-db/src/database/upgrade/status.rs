@@ -1,4 +1,4 @@
-//! Pure: what is told of the release that runs, beside the one that is to run.
+//! Pure: the status of upgrades: the running release, compared with the desired one.
 
 use api::sample_db::{EngineStatus, SampleDBEvent, SampleDBReason, condition_type as domain};
 use api::{Condition, ConditionStatus};
@@ -6,15 +6,15 @@ use jiff::Timestamp;
 use runtime::plan::EventDraft;
 use runtime::status::conditions::condition;
 
-use super::start::put_off;
+use super::start::postponed;
 use super::transition::Transition;
 use crate::database::observed::Observed;
-use crate::database::pinned::{Pinned, Refusal};
-use crate::database::target::{Target, target};
+use crate::database::pinned::{Pinned, SpecRefusal};
+use crate::database::target::{ReleaseTarget, target};
 use crate::operand::message;
 
-/// The release that is told as the target: also one that nobody is to go to by itself.
-pub(in crate::database) fn told_target(
+/// The release to report as the target, including one that only the user may upgrade to.
+pub(in crate::database) fn reported_target(
     observed: &Observed,
     pinned: &Pinned,
     transition: Option<&Transition>,
@@ -24,12 +24,12 @@ pub(in crate::database) fn told_target(
         return engine.target.clone();
     }
     match target(observed, pinned) {
-        Target::Available(goal) => Some(goal.name()),
+        ReleaseTarget::Available(goal) => Some(goal.name()),
         _ => None,
     }
 }
 
-/// Whether the release that runs is the one to run.
+/// Whether the running release is the desired one.
 pub(in crate::database) fn up_to_date(observed: &Observed, pinned: &Pinned, now: Timestamp) -> Condition {
     let upgrade = &observed.db.status.upgrade;
     let no =
@@ -41,72 +41,70 @@ pub(in crate::database) fn up_to_date(observed: &Observed, pinned: &Pinned, now:
         return no(SampleDBReason::Upgrading, format!("an upgrade to PostgreSQL {to} is under way{left}"));
     }
     match target(observed, pinned) {
-        Target::Current => condition(
+        ReleaseTarget::Current => condition(
             domain::UP_TO_DATE,
             ConditionStatus::True,
             SampleDBReason::Current,
             current(observed, pinned),
             now,
         ),
-        Target::Upgrade(goal) => match put_off(observed, pinned, &goal, now) {
+        ReleaseTarget::Upgrade(goal) => match postponed(observed, pinned, &goal, now) {
             Some((reason, why)) => no(reason, why),
-            None => no(SampleDBReason::Upgrading, format!("PostgreSQL {} is to run", goal.name())),
+            None => {
+                no(SampleDBReason::Upgrading, format!("the upgrade to PostgreSQL {} is about to start", goal.name()))
+            }
         },
-        Target::Available(goal) => no(
+        ReleaseTarget::Available(goal) => no(
             SampleDBReason::UpgradeAvailable,
-            format!(
-                "PostgreSQL {} is asked for or to be had, and upgrade.policy is Manual: set it to Auto to have the upgrade \
-                 done",
-                goal.name()
-            ),
+            format!("PostgreSQL {} is available, and upgrade.policy is Manual: set it to Auto to upgrade", goal.name()),
         ),
-        Target::Refused((reason, why)) => no(reason, why),
+        ReleaseTarget::Refused((reason, why)) => no(reason, why),
     }
 }
 
-/// What to say of a release that is the one to run. Its image is kept, whether the spec named it once or the catalog did: how to get
-/// to the catalog's of today is told.
+/// The message about a release that is the desired one. Its image stays, whether the spec or the catalog named it; the message
+/// says how to get to the catalog's present one.
 fn current(observed: &Observed, pinned: &Pinned) -> String {
-    let why = "the release that runs is the one to run";
+    let why = "the database runs the desired release";
     let catalog = observed.catalog.as_ref().ok().filter(|_| observed.db.spec.engine.image.is_none());
     let offer = catalog.zip(pinned.release).and_then(|(catalog, release)| catalog.offer(release));
     match offer.filter(|offer| offer.image != pinned.image) {
         Some(offer) => format!(
-            "{why}; it runs image {}, the catalog lists {}: set engine.image to the latter to switch",
+            "{why}, with image {}; the catalog lists {}: set engine.image to the latter to switch",
             pinned.image, offer.image
         ),
         None => why.to_owned(),
     }
 }
 
-/// What is not carried over is told before anything of the upgrade begins: what the survey found, and what the snapshot of
-/// before does not hold, since a copy would not either.
-pub(super) fn leave_behind(transition: &mut Transition, not_covered: &[String]) {
-    let told = &mut transition.upgrade.not_covered;
-    let before = told.len();
-    for sentence in not_covered {
-        let sentence = message::message(sentence.clone());
-        if told.len() < LEFT && !told.contains(&sentence) {
-            told.push(sentence);
+/// Records what is not carried over before the upgrade changes anything: what the survey found, and what the pre-upgrade snapshot
+/// lacks, because a copy would lack it too.
+pub(super) fn record_not_covered(transition: &mut Transition, not_covered: &[String]) {
+    let reported = &mut transition.upgrade.not_covered;
+    let before = reported.len();
+    for message in not_covered {
+        let message = message::shorten(message.clone());
+        if reported.len() < MAX_NOT_COVERED && !reported.contains(&message) {
+            reported.push(message);
         }
     }
-    if told.len() > before {
-        let message = format!("not carried over to the new version: {}", told.join("; "));
+    if reported.len() > before {
+        let message = format!("not carried over to the new version: {}", reported.join("; "));
         transition.event = Some(EventDraft {
             warning: true,
             reason: SampleDBEvent::UpgradeLeavesBehind.into(),
-            message: message::message(message),
+            message: message::shorten(message),
         });
     }
 }
 
-/// How many sentences are told of it.
-const LEFT: usize = 8;
+/// How many such messages are recorded.
+const MAX_NOT_COVERED: usize = 8;
 
-/// Why what the spec asks for cannot be got to.
-pub(in crate::database) fn refusal(observed: &Observed, pinned: &Pinned) -> Option<Refusal> {
+/// Why the release in the spec is not possible.
+pub(in crate::database) fn refusal(observed: &Observed, pinned: &Pinned) -> Option<SpecRefusal> {
     match target(observed, pinned) {
-        Target::Refused(refusal) => Some(refusal),
+        ReleaseTarget::Refused(refusal) => Some(refusal),
         _ => None,
     }
 }

@@ -1,44 +1,44 @@
 //! Pure: what an upgrade decides: nothing, a step, or a transition to the next phase.
 
-use api::sample_db::{EngineStatus, SampleDBReason, StorageStatus, UpgradeStatus, UpgradeStep as At};
+use api::sample_db::{DatabaseStorageStatus, EngineStatus, SampleDBReason, UpgradeStatus, UpgradeStep};
 use jiff::{Timestamp, Unit};
 use runtime::plan::EventDraft;
 
 use crate::database::observed::Observed;
 use crate::database::step::NextStep;
 
-/// What there is to do about releases.
+/// What to do about releases.
 #[derive(Debug)]
 pub(crate) enum UpgradeDecision {
     /// Nothing.
     Nothing,
-    /// This, on the way.
+    /// Perform or await this step.
     Continue(NextStep),
-    /// The next step is written down.
+    /// Record the next step.
     Transition(Box<Transition>),
 }
 
-/// What is written down before the next step.
+/// What is recorded before the next step.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Transition {
     pub(crate) upgrade: UpgradeStatus,
-    /// What runs from now on, if it is something else.
+    /// The engine from now on, if it changes.
     pub(crate) engine: Option<EngineStatus>,
-    pub(crate) storage: Option<StorageStatus>,
+    pub(crate) storage: Option<DatabaseStorageStatus>,
     pub(crate) system_identifier: Option<String>,
-    /// The StatefulSet of the server from now on, if it is another one.
+    /// The StatefulSet of the server from now on, if it changes.
     pub(crate) server: Option<String>,
     pub(crate) event: Option<EventDraft>,
 }
 
-/// The upgrade, at another step.
-pub(super) fn transition(observed: &Observed, step: At, now: Timestamp) -> Transition {
+/// The transition to another step.
+pub(super) fn transition(observed: &Observed, step: UpgradeStep, now: Timestamp) -> Transition {
     let before = &observed.db.status.upgrade;
     let step_since = now.round(Unit::Second).ok();
     Transition { upgrade: UpgradeStatus { step: Some(step), step_since, ..before.clone() }, ..Transition::default() }
 }
 
-pub(super) fn to(observed: &Observed, step: At, now: Timestamp) -> UpgradeDecision {
+pub(super) fn to(observed: &Observed, step: UpgradeStep, now: Timestamp) -> UpgradeDecision {
     UpgradeDecision::Transition(Box::new(transition(observed, step, now)))
 }
 

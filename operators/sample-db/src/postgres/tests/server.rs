@@ -1,4 +1,4 @@
-//! A server in a folder of its own, as the agent prepares one for the manager.
+//! A real server in a directory of its own, prepared as the agent prepares it for the manager.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -19,12 +19,12 @@ pub(super) struct RealServer {
 }
 
 impl RealServer {
-    /// One of the tree of this run.
+    /// Starts a server of this run's tree.
     pub(super) fn start(name: &str) -> Self {
         Self::start_with(name, "")
     }
 
-    /// With more lines in its configuration.
+    /// Starts one with more lines in its configuration.
     pub(super) fn start_with(name: &str, configuration: &str) -> Self {
         let id = std::process::id();
         // Tests of one process run side by side: the last number is of the name.
@@ -37,16 +37,16 @@ impl RealServer {
         let mut server = Self { directory, host, tree: trees::chosen(), child: None };
         server.write("password", PASSWORD);
         let (data, password) = (server.text("data"), server.text("password"));
-        let made = server
+        let initialized = server
             .program("initdb")
             .args(["--pgdata", &data, "--username=postgres", "--pwfile", &password, "--auth=scram-sha-256"])
             .args(["--encoding=UTF8", "--locale=C.UTF-8", "--no-sync"])
             .output();
-        succeeded(&made.unwrap());
+        succeeded(&initialized.unwrap());
         // As the agent writes them (`operators/agent/src/postgres/data_dir/hba.rs`).
-        for (word, who) in [("open", "all"), ("closed", "\"postgres\"")] {
-            let rules = format!("# multi-operator: {word}\nhost all {who} all scram-sha-256\n");
-            server.write(&format!("data/pg_hba.{word}.conf"), &rules);
+        for (rules_name, who) in [("open", "all"), ("closed", "\"postgres\"")] {
+            let rules = format!("# multi-operator: {rules_name}\nhost all {who} all scram-sha-256\n");
+            server.write(&format!("data/pg_hba.{rules_name}.conf"), &rules);
         }
         fs::copy(server.path("data/pg_hba.open.conf"), server.path("data/pg_hba.conf")).unwrap();
         server.write("data/postgresql.auto.conf", configuration);
@@ -84,7 +84,7 @@ impl RealServer {
         self.path(part).to_str().unwrap().to_owned()
     }
 
-    /// A file that the server can read.
+    /// Writes a file that the server can read.
     pub(super) fn write(&self, part: &str, text: &str) {
         fs::write(self.path(part), text).unwrap();
         fs::set_permissions(self.path(part), fs::Permissions::from_mode(0o666)).unwrap();
@@ -93,14 +93,14 @@ impl RealServer {
     fn psql(&self, user: &str, password: &str, database: &str, sql: &str) -> Output {
         let mut command = self.program("psql");
         command.args(["-XAtq", "-v", "ON_ERROR_STOP=1", "-h", &self.host, "-U", user, "-d", database, "-c", sql]);
-        // Tests are no superuser that could be attacked.
+        // The tests' own statements are not to be attacked.
         let options = "-c statement_timeout=0 -c lock_timeout=0 -c default_transaction_read_only=off";
         let options =
             if user == "postgres" { format!("{options} -c role=none -c search_path=") } else { options.into() };
         command.env("PGPASSWORD", password).env("PGOPTIONS", options).output().unwrap()
     }
 
-    /// What a superuser gets who sets nothing, or is told.
+    /// Output or error for a superuser who sets no options.
     pub(super) fn plain(&self, database: &str, sql: &str) -> Result<String, String> {
         let mut command = self.program("psql");
         command.args(["-XAtq", "-v", "ON_ERROR_STOP=1", "-h", &self.host, "-U", "postgres", "-d", database, "-c", sql]);
@@ -127,7 +127,7 @@ fn succeeded(output: &Output) {
 impl Drop for RealServer {
     fn drop(&mut self) {
         if let Some(mut child) = self.child.take() {
-            // At once, but with its children, whom it ends.
+            // Stops it at once, together with its children.
             let _ = Command::new("sh").args(["-c", &format!("kill -QUIT {}", child.id())]).status();
             let _ = child.wait();
         }

@@ -1,8 +1,8 @@
-//! How snapshots are proved.
+//! The verification of snapshots.
 
 use super::*;
 
-/// One that was taken so many hours after midnight, and judged so.
+/// A snapshot that was taken so many hours after midnight, with that result of its verification.
 fn taken(hour: u8, verification: &str) -> Value {
     json!({ "phase": "Ready", "sampleDBUID": "u-1", "startedAt": format!("2027-01-15T0{hour}:00:00Z"),
         "completedAt": format!("2027-01-15T0{hour}:01:00Z"), "sha256": "a", "verification": { "phase": verification } })
@@ -13,34 +13,34 @@ fn checked(spec: &Value) -> Option<Arc<SampleDB>> {
 }
 
 #[test]
-fn it_is_proved_again_once_for_each_wish() {
-    let wish = |value: &str| json!({ "annotations": { VERIFY: value } });
-    let mut old = seen(&wish("now"), &json!({}), &taken(1, "Passed"));
+fn it_is_verified_again_once_for_each_request() {
+    let request = |value: &str| json!({ "annotations": { VERIFY: value } });
+    let mut old = seen(&request("now"), &json!({}), &taken(1, "Passed"));
     old.jobs = vec![job("one-verify", &json!([{ "type": "Complete", "status": "True" }]))];
     assert_eq!(done(&plan(&old, now())), ["delete Job one-verify"], "an old answer is none");
     old.jobs = Vec::new();
-    let begun = plan(&old, now()).status.unwrap();
-    assert_eq!(begun.verification.phase, Some(VerificationPhase::Running));
-    assert_eq!(begun.phase, Some(SnapshotPhase::Ready), "it is what it was until that ends");
-    let mut again = seen(&wish("now"), &json!({}), &serde_json::to_value(&begun).unwrap());
+    let started = plan(&old, now()).status.unwrap();
+    assert_eq!(started.verification.phase, Some(VerificationPhase::Running));
+    assert_eq!(started.phase, Some(SnapshotPhase::Ready), "it is what it was until that ends");
+    let mut again = seen(&request("now"), &json!({}), &serde_json::to_value(&started).unwrap());
     assert_eq!(done(&plan(&again, now())), ["create Job one-verify"]);
     again.jobs = vec![job("one-verify", &json!([{ "type": "Complete", "status": "True" }]))];
     again.pods = vec![pod("one-verify", 0, &json!({ "tables": 2, "rows": 3 }))];
-    let proved = plan(&again, now());
-    assert_eq!(events(&proved).last(), Some(&(false, "BackupVerified")));
-    let settled = seen(&wish("now"), &json!({}), &serde_json::to_value(proved.status.unwrap()).unwrap());
+    let verified = plan(&again, now());
+    assert_eq!(events(&verified).last(), Some(&(false, "BackupVerified")));
+    let settled = seen(&request("now"), &json!({}), &serde_json::to_value(verified.status.unwrap()).unwrap());
     let rests = plan(&settled, now());
     assert!(rests.effects.is_empty() && rests.status.unwrap() == settled.snapshot.status);
-    let untaken = seen(&wish("now"), &json!({}), &json!({ "phase": "Failed", "sampleDBUID": "u-1" }));
-    assert_eq!(plan(&untaken, now()).status.unwrap(), untaken.snapshot.status, "there is nothing to prove");
+    let untaken = seen(&request("now"), &json!({}), &json!({ "phase": "Failed", "sampleDBUID": "u-1" }));
+    assert_eq!(plan(&untaken, now()).status.unwrap(), untaken.snapshot.status, "there is nothing to verify");
 }
 
 #[test]
-fn what_speaks_against_a_snapshot_is_told_from_what_does_not() {
+fn damage_is_distinguished_from_a_verification_that_could_not_run() {
     let mut status = running();
     status["completedAt"] = json!("2027-01-15T07:00:00Z");
     status["verification"] = json!({ "phase": "Running" });
-    for (reason, phase, words) in [
+    for (reason, phase, text) in [
         ("ChecksumMismatch", SnapshotPhase::Failed, "verification failed"),
         ("CheckFailed", SnapshotPhase::Ready, "verification failed"),
         ("NoSpace", SnapshotPhase::Ready, "could not be verified"),
@@ -48,16 +48,27 @@ fn what_speaks_against_a_snapshot_is_told_from_what_does_not() {
         let mut ended = seen(&json!({}), &json!({}), &status);
         ended.jobs = vec![failed("one-verify")];
         ended.pods = vec![pod("one-verify", 1, &json!({ "reason": reason, "message": "because" }))];
-        let told = plan(&ended, now()).status.unwrap();
-        assert_eq!((told.phase, told.verification.phase), (Some(phase), Some(VerificationPhase::Failed)), "{reason}");
-        assert!(ready(&told).1.contains(words) && ready(&told).1.contains("because"), "{:?}", ready(&told));
-        assert_eq!(told.contract.condition("Stalled").unwrap().status, ConditionStatus::True);
-        assert!(crate::operand::snapshot_state::is_bad(&told) && !crate::operand::snapshot_state::is_proved(&told));
+        let status_after = plan(&ended, now()).status.unwrap();
+        assert_eq!(
+            (status_after.phase, status_after.verification.phase),
+            (Some(phase), Some(VerificationPhase::Failed)),
+            "{reason}"
+        );
+        assert!(
+            ready(&status_after).1.contains(text) && ready(&status_after).1.contains("because"),
+            "{:?}",
+            ready(&status_after)
+        );
+        assert_eq!(status_after.contract.condition("Stalled").unwrap().status, ConditionStatus::True);
+        assert!(
+            crate::operand::snapshot_state::has_failed(&status_after)
+                && !crate::operand::snapshot_state::is_verified(&status_after)
+        );
     }
 }
 
 #[test]
-fn every_nth_of_the_schedule_is_proved_and_the_first() {
+fn the_first_and_every_nth_scheduled_one_is_verified() {
     let skipped = |before: &[Value], reason: &str| {
         let mut now_taken = seen(&json!({}), &json!({ "reason": reason }), &running());
         now_taken.db = checked(&json!({ "everyNth": 3 }));
@@ -76,7 +87,7 @@ fn every_nth_of_the_schedule_is_proved_and_the_first() {
     assert!(!skipped(&[taken(1, "Passed")], "Manual"));
 }
 
-/// Its data go next, whatever the spec wants of other snapshots.
+/// The data is deleted next, whatever the spec says about other snapshots.
 #[test]
 fn a_final_one_is_always_verified_by_restoring_it() {
     for mode in ["None", "Checksum", "Restore"] {
@@ -86,24 +97,24 @@ fn a_final_one_is_always_verified_by_restoring_it() {
         last.pods = vec![pod("one-backup", 0, &json!({}))];
         let taken = plan(&last, now()).status.unwrap();
         assert_eq!(taken.verification.phase, Some(VerificationPhase::Running), "{mode}");
-        let proves = Observed {
+        let running = Observed {
             db: last.db,
             ..seen(&json!({}), &json!({ "reason": "Final" }), &serde_json::to_value(taken).unwrap())
         };
-        let made = plan(&proves, now());
-        let Some(Effect::Create(job)) = made.effects.first() else { panic!("{:?}", made.effects) };
+        let planned = plan(&running, now());
+        let Some(Effect::Create(job)) = planned.effects.first() else { panic!("{:?}", planned.effects) };
         assert!(job.body["spec"].to_string().contains("--mode=restore"), "{mode}");
     }
 }
 
 #[test]
-fn checks_come_with_the_job_and_are_those_of_the_very_database() {
+fn the_job_has_the_checks_of_its_own_database() {
     let mut status = running();
     status["completedAt"] = json!("2027-01-15T07:00:00Z");
     let mut asked = seen(&json!({}), &json!({}), &status);
     asked.db = checked(&json!({ "checks": [{ "sql": "select 1", "expect": "1" }] }));
-    let made = plan(&asked, now());
-    let Some(Effect::Create(job)) = made.effects.first() else { panic!("{:?}", made.effects) };
+    let planned = plan(&asked, now());
+    let Some(Effect::Create(job)) = planned.effects.first() else { panic!("{:?}", planned.effects) };
     let template = &job.body["spec"]["template"];
     let checks = template["metadata"]["annotations"]["multi-operator.example.com/checks"].as_str().unwrap();
     assert_eq!(serde_json::from_str::<Value>(checks).unwrap(), json!([{ "sql": "select 1", "expect": "1" }]));
@@ -113,15 +124,15 @@ fn checks_come_with_the_job_and_are_those_of_the_very_database() {
         of_another["sampleDBUID"] = json!("u-0");
         of_another
     });
-    let made = plan(&asked, now());
-    let Some(Effect::Create(job)) = made.effects.first() else { panic!("{:?}", made.effects) };
+    let planned = plan(&asked, now());
+    let Some(Effect::Create(job)) = planned.effects.first() else { panic!("{:?}", planned.effects) };
     assert!(!job.body["spec"].to_string().contains("--checks"));
 }
 
-/// A backup tool has brought the database back under another uid: its snapshots are verified again, by its spec.
+/// A backup tool has restored the database under another UID: its snapshots are verified again, by its spec.
 #[test]
-fn a_database_that_took_the_volumes_over_says_how_snapshots_of_before_are_verified() {
-    let made = |adopted_from: &Value| {
+fn the_adopter_of_the_volumes_says_how_earlier_snapshots_are_verified() {
+    let planned = |adopted_from: &Value| {
         let mut status = taken(1, "Running");
         status["sampleDBUID"] = json!("u-0");
         let mut old = seen(&json!({}), &json!({}), &status);
@@ -130,23 +141,23 @@ fn a_database_that_took_the_volumes_over_says_how_snapshots_of_before_are_verifi
         let mut db = (*database(&json!({}), &spec)).clone();
         db.status.storage.adopted_from = serde_json::from_value(adopted_from.clone()).unwrap();
         old.db = Some(Arc::new(db));
-        let made = plan(&old, now());
-        let Some(Effect::Create(job)) = made.effects.first() else { panic!("{:?}", made.effects) };
+        let planned = plan(&old, now());
+        let Some(Effect::Create(job)) = planned.effects.first() else { panic!("{:?}", planned.effects) };
         let spec = job.body["spec"].clone();
         let checks = spec["template"]["spec"].to_string().contains("--checks=");
         (spec["template"]["spec"]["tolerations"][0]["key"].clone(), spec["activeDeadlineSeconds"].clone(), checks)
     };
-    assert_eq!(made(&json!(["u-0"])), (json!("databases"), json!(7200), true));
+    assert_eq!(planned(&json!(["u-0"])), (json!("databases"), json!(7200), true));
     assert_eq!(
-        made(&json!([])),
+        planned(&json!([])),
         (Value::Null, json!(3600), false),
         "one of the same name that was made later is another"
     );
 }
 
-/// What is yet to be taken of a database is not taken of the one that took its volumes over: its server may be on them.
+/// A snapshot that has yet to be taken of a database is not taken of the one that adopted its volumes: its server may use them.
 #[test]
-fn a_final_snapshot_of_before_is_not_taken_of_the_database_that_took_the_volumes_over() {
+fn an_earlier_final_snapshot_is_not_taken_of_the_adopter_of_the_volumes() {
     let mut status = running();
     status["sampleDBUID"] = json!("u-0");
     let mut last = seen(&json!({}), &json!({ "reason": "Final" }), &status);
@@ -156,9 +167,9 @@ fn a_final_snapshot_of_before_is_not_taken_of_the_database_that_took_the_volumes
     assert_eq!(done(&plan(&last, now())), Vec::<String>::new());
 }
 
-/// Code that a user wrote runs there: it destroys no snapshot, has no token, and reaches nobody where policies are enforced.
+/// Code of a user runs there: it cannot destroy snapshots, has no token, and reaches no other pod where policies are enforced.
 #[test]
-fn what_is_verified_can_neither_write_to_snapshots_nor_reach_anybody() {
+fn a_verification_can_neither_write_to_snapshots_nor_reach_other_pods() {
     let observed = seen(&json!({}), &json!({}), &taken(1, "Running"));
     let body = super::super::jobs::verify(&observed, api::sample_db::VerifyMode::Restore, None, 60).body;
     let pod = &body["spec"]["template"];
@@ -171,7 +182,7 @@ fn what_is_verified_can_neither_write_to_snapshots_nor_reach_anybody() {
     let snapshots: Vec<_> = mounts.iter().filter(|mount| mount["name"] == "snapshots").collect();
     assert_eq!(snapshots.len(), 1);
     assert_eq!(snapshots[0]["readOnly"], true);
-    // What can be written to lives as long as the pod, and does not fill the node's disk.
+    // Its writable volumes live as long as the pod, and are limited.
     let volumes = pod["spec"]["volumes"].as_array().unwrap();
     let scratch = volumes.iter().find(|volume| volume["name"] == "scratch").unwrap();
     assert_eq!(scratch["emptyDir"]["sizeLimit"], (4_u64 << 30).to_string(), "of a database of 1Gi");

@@ -37,13 +37,13 @@ fn documents(image: &str) -> Documents {
             "spec": {"template": {"spec": {"serviceAccountName": "p", "containers": [{"image": image}]}}},
         }),
         examples: vec![json!({"kind": "App", "apiVersion": "example.com/v1"})],
-        beside: vec![catalog],
+        others: vec![catalog],
     }
 }
 
 fn made(base: Value, image: &str) -> Result<Value, String> {
     let rule = PolicyRule { verbs: vec!["get".into()], ..PolicyRule::default() };
-    let parts = Parts {
+    let parts = CsvParts {
         project: &project(),
         version: &Version::new(1, 2, 3),
         image: "r.example.com/p:1.2.3",
@@ -78,8 +78,8 @@ fn both_halves_are_in_it() {
 }
 
 #[test]
-fn halves_that_do_not_fit_are_told() {
-    assert!(made(base("v2"), PLACEHOLDER).unwrap_err().contains("nothing of apps.example.com v1"));
+fn a_base_that_does_not_fit_the_crds_is_rejected() {
+    assert!(made(base("v2"), PLACEHOLDER).unwrap_err().contains("no entry for apps.example.com v1"));
     assert!(made(base("v1"), "other").unwrap_err().contains("has the image"));
     let mut stranger = base("v1");
     stranger["spec"]["customresourcedefinitions"]["owned"][0]["name"] = json!("others.example.com");

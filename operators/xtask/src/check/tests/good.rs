@@ -1,4 +1,4 @@
-//! A small bundle that nothing is wrong with.
+//! A small valid bundle.
 
 use std::collections::BTreeMap;
 

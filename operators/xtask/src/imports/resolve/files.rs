@@ -23,7 +23,7 @@ impl Import {
 }
 
 impl Crate {
-    /// Each file with its imports. A path whose first name is imported counts as the path that the import stands for.
+    /// Each file with its imports. A path whose first name is imported counts as the path with the import's target.
     pub(crate) fn files(&self) -> impl Iterator<Item = (&Path, Vec<Import>)> {
         self.modules.iter().map(|(from, module)| {
             let File { uses, globs, paths, .. } = &module.file;
@@ -40,8 +40,13 @@ impl Crate {
         })
     }
 
-    /// The file that defines what is imported, and the name that it has there; nothing if that is another crate's, or if it is a
-    /// module, of which only what is imported through it counts.
+    /// Each file with the names of its types that other files can see.
+    pub(crate) fn types(&self) -> impl Iterator<Item = (&Path, &str)> {
+        self.modules.values().flat_map(|module| module.file.types.iter().map(|name| (&*module.path, &**name)))
+    }
+
+    /// The file that defines what is imported, and its name there; none if that is in another crate. None also for a module, of
+    /// which only imports through it count.
     pub(crate) fn definer(&self, import: &Import) -> Option<(&Path, String)> {
         let of = |path: &[String]| self.resolve(&import.from, path, 0);
         let module = of(&import.path)?;

@@ -1,26 +1,26 @@
-//! What somebody has changed in a child, or has been sent no longer.
+//! Fields of a child that a user has changed, or that the operator no longer sends.
 
 use super::*;
 
 #[tokio::test]
-async fn what_a_creation_made_is_gathered_before_an_apply_that_sends_less() {
+async fn ownership_of_a_creation_is_migrated_before_an_apply_that_sends_less() {
     let server = Server::default();
     let fields = json!({ "f:data": { ".": {}, "f:a": {}, "f:gone": {} } });
     let managed = json!([{ "manager": "multi-operator-test", "operation": "Update", "fieldsV1": fields }]);
     let metadata =
         json!({ "namespace": "n", "name": "a", "uid": "c", "resourceVersion": "5", "managedFields": managed });
     server.put(CHILD, json!({ "metadata": metadata, "data": { "a": "b", "gone": "x" } }));
-    let apply = Apply { seen: Some("c".into()), unapplied: true, gathers: true, ..child() };
+    let apply = Apply { seen: Some("c".into()), unapplied: true, migrates_ownership: true, ..child() };
     let writer = writer(&server).await;
     write(&writer, apply).await;
     assert_eq!(server.asked(), ["GET a", PATCHED, APPLIED]);
 
-    let heal = Apply { seen: Some("c".into()), unapplied: true, ..child() };
-    write(&writer, heal).await;
-    assert_eq!(server.asked(), [APPLIED], "what was sent before is put back by one request");
+    let repair_apply = Apply { seen: Some("c".into()), unapplied: true, ..child() };
+    write(&writer, repair_apply).await;
+    assert_eq!(server.asked(), [APPLIED], "what was sent before is restored by one request");
 }
 
-/// The child with another value, as a plan has seen it.
+/// The child with another value, as the plan observed it.
 fn edited(server: &Server) -> Apply {
     let metadata = json!({ "namespace": "n", "name": "a", "uid": "c", "resourceVersion": "5" });
     let live = json!({ "metadata": metadata, "data": { "a": "edited" } });
@@ -29,7 +29,7 @@ fn edited(server: &Server) -> Apply {
 }
 
 #[tokio::test]
-async fn what_was_seen_whole_is_put_back_by_a_patch_and_by_an_apply_where_that_is_refused() {
+async fn a_fully_observed_child_is_restored_by_a_patch_or_by_an_apply_if_the_patch_is_rejected() {
     for (refused, requests) in [(false, &[PATCHED][..]), (true, &[PATCHED, APPLIED])] {
         let server = Server::default();
         let writer = writer(&server).await;
@@ -41,18 +41,18 @@ async fn what_was_seen_whole_is_put_back_by_a_patch_and_by_an_apply_where_that_i
     let server = Server::default();
     let as_sent = Apply { live: Some(child().body.to_string().into()), ..edited(&server) };
     write(&writer(&server).await, as_sent).await;
-    assert_eq!(server.asked(), [APPLIED], "it is as sent, and somebody else's");
+    assert_eq!(server.asked(), [APPLIED], "it is as sent, but another manager owns it");
 }
 
 /// The Deployment controller writes its status between an edit and our write of many.
 #[tokio::test]
-async fn what_others_write_beside_an_edit_keeps_no_patch_from_putting_it_back_and_another_edit_does() {
-    let beside = json!([{ "op": "add", "path": "/status", "value": { "replicas": 1 } }]);
+async fn unrelated_writes_do_not_block_a_restoring_patch_but_another_edit_does() {
+    let independent = json!([{ "op": "add", "path": "/status", "value": { "replicas": 1 } }]);
     let again = json!([{ "op": "replace", "path": "/data/a", "value": "edited again" }]);
     let recreated = json!([{ "op": "replace", "path": "/metadata/uid", "value": "d" }]);
     let given_away = json!([{ "op": "add", "path": "/metadata/ownerReferences", "value": reference() }]);
     let apply = &[PATCHED, APPLIED][..];
-    for (change, requests) in [(beside, &[PATCHED][..]), (again, apply), (recreated, apply), (given_away, apply)] {
+    for (change, requests) in [(independent, &[PATCHED][..]), (again, apply), (recreated, apply), (given_away, apply)] {
         let server = Server::default();
         let writer = writer(&server).await;
         let sent = edited(&server);
@@ -66,20 +66,21 @@ async fn what_others_write_beside_an_edit_keeps_no_patch_from_putting_it_back_an
     }
 }
 
-/// The event of that write is no news, and what it could not take back shows in the child alone.
+/// The event of that write triggers nothing, and only the child shows what the patch could not restore.
 #[tokio::test]
-async fn after_a_patch_the_child_is_looked_at_again() {
+async fn after_a_patch_the_owner_is_requeued() {
     let server = Server::default();
     let writer = writer(&server).await;
     write(&writer, edited(&server)).await;
     let version = server.0.lock().unwrap().version;
-    let event = Version { kind: ConfigMap::KIND, key: Key::new("n", "a"), at: At::Version(version) };
+    let event =
+        ObjectVersion { kind: ConfigMap::KIND, key: Key::new("n", "a"), version: ResourceVersion::Exact(version) };
     writer.queue.done(&owner().key, 1, &ReconcileResult::Done);
     writer.queue.observe(&owner().key, event, None, Trigger::UnlessOwn);
     assert_eq!(writer.queue.depth(), 1);
 }
 
-/// With a quantity that the API server writes another way, all that differs may be whose the field is.
+/// With a quantity that the API server normalizes, only the owner of the field may differ.
 #[tokio::test]
 async fn a_patch_that_changes_nothing_is_followed_by_an_apply() {
     let server = Server::default();
@@ -91,26 +92,27 @@ async fn a_patch_that_changes_nothing_is_followed_by_an_apply() {
 }
 
 #[tokio::test]
-async fn what_is_edited_and_then_deleted_is_made_again_without_a_word_of_it() {
-    for (gathers, repairs) in [(false, false), (true, false), (false, true)] {
+async fn a_child_that_is_edited_and_then_deleted_is_recreated_without_an_event() {
+    for (migrates_ownership, repairs) in [(false, false), (true, false), (false, true)] {
         let server = Server::default();
         let writer = writer(&server).await;
-        let live = edited(&server).live.filter(|_| !gathers && !repairs);
+        let live = edited(&server).live.filter(|_| !migrates_ownership && !repairs);
         server.remove(CHILD);
-        let error =
-            try_to(&writer, Reported::All, Apply { gathers, repairs, live, ..edited_away() }).await.unwrap_err();
+        let error = try_to(&writer, Reported::All, Apply { migrates_ownership, repairs, live, ..edited_away() })
+            .await
+            .unwrap_err();
         assert_eq!((&*error.reason(), error.stalled(), error.is_expected(0)), ("Conflict", false, true), "{error}");
     }
 }
 
-/// The child as a plan has seen it that has not seen its deletion.
+/// The child as a plan observed it before its deletion.
 fn edited_away() -> Apply {
     Apply { seen: Some("c".into()), unapplied: true, ..child() }
 }
 
-/// What is ours by apply is put back by an apply, and counts all the same.
+/// A field that is owned by apply is restored by an apply, which counts as well.
 #[tokio::test]
-async fn somebody_who_changes_what_was_applied_now_and_then_is_told_of() {
+async fn occasional_changes_by_another_writer_are_reported() {
     let server = Server::default();
     let writer = writer(&server).await;
     let apply = |value: u32| {
@@ -121,12 +123,12 @@ async fn somebody_who_changes_what_was_applied_now_and_then_is_told_of() {
     for value in 0..11 {
         write(&writer, apply(value)).await;
     }
-    assert_eq!(writer.slow_fight(&owner()), None, "each was another one");
+    assert_eq!(writer.slow_contention(&owner()), None, "each apply was a different one");
     for _ in 0..10 {
-        assert_eq!(writer.slow_fight(&owner()), None);
+        assert_eq!(writer.slow_contention(&owner()), None);
         write(&writer, apply(10)).await;
     }
-    assert!(writer.slow_fight(&owner()).is_some());
+    assert!(writer.slow_contention(&owner()).is_some());
     write(&writer, apply(11)).await;
-    assert_eq!(writer.slow_fight(&owner()), None);
+    assert_eq!(writer.slow_contention(&owner()), None);
 }

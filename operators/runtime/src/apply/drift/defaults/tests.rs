@@ -1,10 +1,10 @@
-//! Children as Kubernetes 1.36.3 makes them of a creation, with the ownership that it notes.
+//! Children as Kubernetes 1.36.3 creates them, with the ownership that it records.
 
 use std::time::Instant;
 
 use serde_json::json;
 
-use super::super::repair::gathering;
+use super::super::repair::ownership_migration;
 use super::*;
 use crate::apply::drift::Fingerprint;
 use crate::cache::Projection;
@@ -12,7 +12,7 @@ use crate::plan::meta::Key;
 use crate::plan::{Apply, Reported};
 use crate::projections::{ConfigMap, Deployment, Service};
 
-mod seen;
+mod carried_over;
 
 const US: &str = "multi-operator-my-app";
 const APP: &str = "k:{\"name\":\"app\"}";
@@ -37,7 +37,7 @@ fn sent() -> Value {
     })
 }
 
-/// What a Deployment of that is after its creation.
+/// The Deployment after its creation.
 fn created() -> Value {
     let mut live = sent();
     let container = json!({
@@ -97,13 +97,13 @@ fn deployment(live: &Value) -> Deployment {
     Deployment::decode(&live.to_string()).unwrap()
 }
 
-/// What it takes to make it as `body` says.
+/// The apply that makes the live Deployment match `body`.
 fn over(live: &Deployment, body: &Value) -> Option<Apply> {
     let apply = Apply::new(Deployment::KIND, Key::new("n", "a"), body);
-    apply.over(Some((&live.meta, live.fingerprint, &live.additions)))
+    apply.if_drifted(Some((&live.meta, live.fingerprint, &live.additions)))
 }
 
-/// Somebody changes a field, which is theirs then.
+/// Another manager changes a field, and owns it from then on.
 fn edited(mut live: Value, field: &str, value: Value, path: &[&str]) -> Value {
     *live.pointer_mut(field).unwrap() = value;
     let (last, parents) = path.split_last().unwrap();
@@ -114,28 +114,31 @@ fn edited(mut live: Value, field: &str, value: Value, path: &[&str]) -> Value {
 }
 
 #[test]
-fn what_a_creation_has_made_is_as_it_was_sent_by_whichever_manager() {
+fn the_result_of_a_creation_matches_what_was_sent() {
     let live = deployment(&created());
     assert_eq!(over(&live, &sent()), None);
-    assert!(!live.owns_replicas, "they were filled in, and an autoscaler may have them");
+    assert!(!live.owns_replicas, "they were filled in, and an autoscaler may own them");
     let mut explicit = sent();
     explicit["spec"]["replicas"] = json!(1);
     explicit["spec"]["template"]["spec"]["containers"][0]["imagePullPolicy"] = json!("IfNotPresent");
-    assert_eq!(over(&live, &explicit), None, "what is filled in may be sent as well");
+    assert_eq!(over(&live, &explicit), None, "defaults may be sent as well");
     explicit["spec"]["replicas"] = json!(2);
     assert!(over(&live, &explicit).is_some());
 }
 
 #[test]
-fn what_was_sent_at_its_default_and_is_edited_comes_back() {
+fn an_edited_field_that_was_sent_at_its_default_is_restored() {
     let path = ["f:spec", "f:template", "f:spec", "f:terminationGracePeriodSeconds"];
     let live = edited(created(), "/spec/template/spec/terminationGracePeriodSeconds", json!(5), &path);
-    let heal = over(&deployment(&live), &sent()).expect("it was sent");
-    assert!(heal.unapplied && !heal.gathers, "an apply of the same takes nothing away, so one request is enough");
+    let repair_apply = over(&deployment(&live), &sent()).expect("it was sent");
+    assert!(
+        repair_apply.unapplied && !repair_apply.migrates_ownership,
+        "an apply of the same removes nothing, so one request is enough"
+    );
 }
 
 #[test]
-fn what_was_sent_within_what_would_be_filled_in_empty_is_compared() {
+fn fields_sent_within_a_struct_that_defaults_to_empty_are_compared() {
     let (mut body, mut live) = (sent(), created());
     let context = json!({ "seccompProfile": { "type": "RuntimeDefault" } });
     let fields = json!({ ".": {}, "f:seccompProfile": { ".": {}, "f:type": {} } });
@@ -148,22 +151,22 @@ fn what_was_sent_within_what_would_be_filled_in_empty_is_compared() {
 }
 
 #[test]
-fn what_was_filled_in_and_is_edited_is_theirs() {
+fn an_edited_default_belongs_to_its_editor() {
     let live = edited(created(), "/spec/replicas", json!(5), &["f:spec", "f:replicas"]);
     assert_eq!(over(&deployment(&live), &sent()), None);
     let mut live = created();
     live["spec"]["template"]["spec"]["securityContext"] = json!({ "fsGroup": 7 });
-    assert_eq!(over(&deployment(&live), &sent()), None, "what is put into an empty struct that was filled in");
+    assert_eq!(over(&deployment(&live), &sent()), None, "a field within a struct that was filled in empty");
 }
 
 #[test]
-fn what_is_sent_no_longer_is_gathered_and_goes() {
+fn ownership_of_a_field_that_is_no_longer_sent_is_migrated() {
     let mut fewer = sent();
     fewer["spec"]["template"]["spec"]["containers"][0].as_object_mut().unwrap().remove("readinessProbe");
     let mut live = deployment(&created());
     live.carry_over(Some(&deployment(&created())), Instant::now());
-    assert!(over(&live, &fewer).unwrap().gathers);
-    let patch = gathering(&Deployment::KIND, &created(), &fewer, Reported::Something).unwrap().unwrap();
+    assert!(over(&live, &fewer).unwrap().migrates_ownership);
+    let patch = ownership_migration(&Deployment::KIND, &created(), &fewer, Reported::Something).unwrap().unwrap();
     let managed = patch["metadata"]["managedFields"].as_array().unwrap();
     assert_eq!((managed.len(), &managed[0]["operation"]), (1, &json!("Apply")));
     let spec = &managed[0]["fieldsV1"]["f:spec"];
@@ -177,13 +180,13 @@ fn what_is_sent_no_longer_is_gathered_and_goes() {
     assert_eq!((&container["f:resources"], &container["f:imagePullPolicy"]), (&Value::Null, &Value::Null));
 }
 
-/// Else the apply of the other image would be followed by one that takes the policy away, and pods would be replaced twice.
+/// Otherwise, the apply of the new image would be followed by one that removes the policy, and pods would be replaced twice.
 #[test]
-fn another_image_with_another_default_is_gathered_before_and_one_with_the_same_is_not() {
+fn ownership_is_migrated_before_an_image_with_another_default_policy() {
     let with = |image: &str| {
         let mut body = sent();
         body["spec"]["template"]["spec"]["containers"][0]["image"] = json!(image);
-        gathering(&Deployment::KIND, &created(), &body, Reported::Something).unwrap()
+        ownership_migration(&Deployment::KIND, &created(), &body, Reported::Something).unwrap()
     };
     assert_eq!(with("nginx:1.26"), None);
     let fields = &with("nginx:latest").unwrap()["metadata"]["managedFields"][0]["fieldsV1"];
@@ -191,17 +194,21 @@ fn another_image_with_another_default_is_gathered_before_and_one_with_the_same_i
 }
 
 #[test]
-fn a_strategy_that_is_sent_has_no_pace_left_from_the_creation() {
+fn a_strategy_that_is_sent_has_no_rolling_update_left_from_the_creation() {
     let mut body = sent();
     body["spec"]["strategy"] = json!({ "type": "Recreate" });
-    let gathered = gathering(&Deployment::KIND, &created(), &body, Reported::Something).unwrap().unwrap();
-    let fields = &gathered["metadata"]["managedFields"][0]["fieldsV1"];
-    assert_eq!(fields["f:spec"]["f:strategy"], json!({ "f:rollingUpdate": { ".": {} } }), "so that it goes as a whole");
+    let migrated = ownership_migration(&Deployment::KIND, &created(), &body, Reported::Something).unwrap().unwrap();
+    let fields = &migrated["metadata"]["managedFields"][0]["fieldsV1"];
+    assert_eq!(
+        fields["f:spec"]["f:strategy"],
+        json!({ "f:rollingUpdate": { ".": {} } }),
+        "so that it is removed as a whole"
+    );
 }
 
-/// Else it would be ours for ever: a number that was sent once more would not be an autoscaler's.
+/// Otherwise, we would own it forever: an autoscaler could never own a number that was sent once.
 #[test]
-fn what_an_apply_has_sent_at_its_default_is_given_up_where_it_is_sent_no_longer() {
+fn a_default_that_an_apply_sent_is_given_up_when_it_is_no_longer_sent() {
     let managed = |applied: Value| {
         let mut live = created();
         live["metadata"]["managedFields"].as_array_mut().unwrap().push(entry(US, "Apply", &applied));
@@ -214,11 +221,14 @@ fn what_an_apply_has_sent_at_its_default_is_given_up_where_it_is_sent_no_longer(
     assert!(live.owns_replicas && over(&live, &sent()).is_some());
     let after = managed(json!({ "f:spec": { "f:selector": {} } }));
     assert!(!after.owns_replicas && over(&after, &sent()).is_none(), "one write is enough");
-    assert!(!live.additions.eq(&after.additions), "it is told though nothing else has changed");
+    assert!(
+        !live.additions.eq(&after.additions),
+        "the change of ownership is noticed although nothing else has changed"
+    );
 }
 
 #[test]
-fn a_service_and_a_config_map_too() {
+fn created_services_and_config_maps_match_too() {
     let sent = json!({ "spec": { "selector": { "app": "web" },
         "ports": [{ "name": "app", "port": 80, "protocol": "TCP", "targetPort": 80 }] } });
     let port = json!({ ".": {}, "f:name": {}, "f:port": {}, "f:protocol": {}, "f:targetPort": {} });
@@ -231,18 +241,18 @@ fn a_service_and_a_config_map_too() {
     live["spec"]["clusterIP"] = json!("10.96.0.9");
     let live = Service::decode(&named(live, json!([entry(US, "Update", &fields)])).to_string()).unwrap();
     let apply = Apply::new(Service::KIND, Key::new("n", "a"), &sent);
-    assert!(apply.has_made(live.fingerprint, &live.additions));
+    assert!(apply.matches(live.fingerprint, &live.additions));
 
     let sent = json!({ "metadata": {}, "data": { "a": "b" } });
     let fields = json!({ "f:data": { ".": {}, "f:a": {} } });
     let live = named(sent.clone(), json!([entry(US, "Update", &fields)]));
     let live = ConfigMap::decode(&live.to_string()).unwrap();
-    assert_eq!(live.fingerprint, Fingerprint::of_rendered(&sent), "nothing is filled in");
+    assert_eq!(live.fingerprint, Fingerprint::of_rendered(&sent), "a ConfigMap has no defaults");
 }
 
-/// Both protocols on one port, and where one of them leads is edited.
+/// Both protocols on one port number, and the target of one is edited.
 #[test]
-fn fields_at_their_default_in_two_ports_of_one_number_are_told_apart() {
+fn defaults_in_two_ports_of_one_number_are_distinguished() {
     let port = |protocol: &str, target: u16| json!({ "name": protocol, "port": 53, "protocol": protocol, "targetPort": target });
     let sent = json!({ "metadata": {}, "spec": { "ports": [port("UDP", 53), port("TCP", 53)] } });
     let all = json!({ ".": {}, "f:name": {}, "f:port": {}, "f:protocol": {}, "f:targetPort": {} });
@@ -252,7 +262,7 @@ fn fields_at_their_default_in_two_ports_of_one_number_are_told_apart() {
     let made = |spec: &Value, fields: &Value| {
         let live = named(json!({ "metadata": {}, "spec": spec }), json!([entry(US, "Update", fields)]));
         let live = Service::decode(&live.to_string()).unwrap();
-        Apply::new(Service::KIND, Key::new("n", "a"), &sent).has_made(live.fingerprint, &live.additions)
+        Apply::new(Service::KIND, Key::new("n", "a"), &sent).matches(live.fingerprint, &live.additions)
     };
     assert!(made(&sent["spec"], &fields));
     drop(
@@ -265,7 +275,7 @@ fn fields_at_their_default_in_two_ports_of_one_number_are_told_apart() {
 }
 
 #[test]
-fn how_an_image_is_pulled_by_default() {
+fn the_default_pull_policy_depends_on_the_tag() {
     for (image, policy) in [
         ("nginx", "Always"),
         ("nginx:latest", "Always"),

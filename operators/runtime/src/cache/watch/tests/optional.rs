@@ -1,4 +1,4 @@
-//! A kind that may be missing: not served is no failure, and it is looked for once somebody asks for it.
+//! An optional kind: it is no failure if it is not served, and it is polled for once it is required.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -7,17 +7,18 @@ use serde_json::json;
 use tokio::time::{sleep, timeout};
 use tower::BoxError;
 
-use super::super::super::health::State;
+use super::super::super::kind_health::WatchState;
 use super::super::*;
 use crate::apply::drift::Fingerprint;
 use crate::plan::child::Served;
 use crate::plan::meta::Meta;
 
-/// An object of such a kind.
+/// An object of an optional kind.
 struct Optional(Meta);
 
 impl Projection for Optional {
-    const KIND: Kind = Kind { group: "example.org", version: "v1", kind: "Optional", plural: "optionals" };
+    const KIND: ResourceKind =
+        ResourceKind { group: "example.org", version: "v1", kind: "Optional", plural: "optionals" };
     const SELECTED: bool = true;
     const MAY_BE_MISSING: bool = true;
 
@@ -31,12 +32,12 @@ impl Projection for Optional {
     fn fingerprint(&self) -> Fingerprint {
         Fingerprint::of_nothing()
     }
-    fn same(&self, _: &Self) -> bool {
+    fn has_same_content(&self, _: &Self) -> bool {
         true
     }
 }
 
-/// A server that serves the kind or not, and counts what it is asked.
+/// A server that serves the kind or not, and counts the requests.
 #[derive(Clone, Default)]
 struct Server {
     serves: Arc<AtomicBool>,
@@ -89,12 +90,12 @@ fn owner() -> Meta {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_may_be_missing_is_looked_for_once_it_is_asked_for_and_lost_without_an_error() {
+async fn an_optional_kind_is_polled_for_once_it_is_required_and_lost_without_an_error() {
     let (server, stop) = (Server::default(), CancellationToken::new());
     let store = Arc::new(Store::<Optional>::new(1));
     let watch = tokio::spawn(run(store.clone(), server.client(), None, Outages::default(), stop.clone()));
     let (health, here) = (store.health().clone(), Arc::from("n"));
-    let becomes = async |state: State| {
+    let becomes = async |state: WatchState| {
         let mut watches = health.subscribe();
         let is_so = async {
             while health.state(&here) != state {
@@ -105,74 +106,70 @@ async fn what_may_be_missing_is_looked_for_once_it_is_asked_for_and_lost_without
             .await
             .unwrap_or_else(|_| panic!("{state:?}, not {:?}", health.state(&here)));
     };
-    becomes(State::NotServed).await;
-    assert!(health.tried() && health.failing().is_empty() && health.blind().is_empty(), "it is no failure");
+    becomes(WatchState::NotServed).await;
+    assert!(health.all_attempted() && health.failing().is_empty() && health.stale().is_empty(), "it is no failure");
     assert!(matches!(store.child_if_served(&Key::new("n", "a"), &owner()), Served::Not));
     server.serves.store(true, Ordering::Relaxed);
     sleep(Duration::from_secs(600)).await;
-    assert_eq!(server.asked.load(Ordering::Relaxed), 1, "nobody asks for such an object");
+    assert_eq!(server.asked.load(Ordering::Relaxed), 1, "no object of the kind is required");
 
     server.serves.store(false, Ordering::Relaxed);
-    health.seek();
+    health.require();
     sleep(Duration::from_secs(60)).await;
     let asked = server.asked.load(Ordering::Relaxed);
     assert!((4..=5).contains(&asked), "{asked} requests in a minute");
-    assert_eq!(server.lists.load(Ordering::Relaxed), 2, "one when it began, and one for who was the first to ask");
+    assert_eq!(server.lists.load(Ordering::Relaxed), 2, "one at the start, and one when it became required");
     server.serves.store(true, Ordering::Relaxed);
-    becomes(State::Synced).await;
+    becomes(WatchState::Synced).await;
     assert!(store.len() == 1 && matches!(store.child_if_served(&Key::new("n", "a"), &owner()), Served::Child(_)));
 
     server.serves.store(false, Ordering::Relaxed);
-    becomes(State::NotServed).await;
+    becomes(WatchState::NotServed).await;
     sleep(Duration::from_millis(1)).await;
-    assert!(store.is_empty(), "what was there went with its kind");
+    assert!(store.is_empty(), "its objects vanished with the kind");
     server.serves.store(true, Ordering::Relaxed);
-    becomes(State::Synced).await;
+    becomes(WatchState::Synced).await;
 
     server.serves.store(false, Ordering::Relaxed);
     let begun = tokio::time::Instant::now();
-    health.doubt();
-    becomes(State::NotServed).await;
-    assert!(
-        begun.elapsed() < Duration::from_millis(100),
-        "somebody was told, and the watch not yet: {:?}",
-        begun.elapsed()
-    );
+    health.request_recheck();
+    becomes(WatchState::NotServed).await;
+    assert!(begun.elapsed() < Duration::from_millis(100), "the watch checks at once: {:?}", begun.elapsed());
     server.serves.store(true, Ordering::Relaxed);
-    becomes(State::Synced).await;
+    becomes(WatchState::Synced).await;
     let asked = server.asked.load(Ordering::Relaxed);
-    (0..10).for_each(|_| health.doubt());
+    (0..10).for_each(|_| health.request_recheck());
     sleep(Duration::from_millis(500)).await;
-    assert!(server.asked.load(Ordering::Relaxed) <= asked + 2, "however many doubt");
-    assert_eq!(health.state(&here), State::Synced);
+    assert!(server.asked.load(Ordering::Relaxed) <= asked + 2, "however many checks are requested");
+    assert_eq!(health.state(&here), WatchState::Synced);
     stop.cancel();
     watch.await.unwrap();
 }
 
-/// At rest nothing is asked of the API server, whoever has asked for such an object before.
+/// Once no object of the kind is required, nothing is requested from the API server.
 #[tokio::test(start_paused = true)]
-async fn what_nobody_asks_for_any_more_is_looked_for_no_more() {
+async fn a_kind_that_is_no_longer_required_is_no_longer_polled_for() {
     let (server, stop) = (Server::default(), CancellationToken::new());
     server.serves.store(false, Ordering::Relaxed);
     let store = Arc::new(Store::<Optional>::new(1));
     let asks = Arc::new(AtomicBool::new(true));
     let still = asks.clone();
-    store.health().sought_while(move || still.load(Ordering::Relaxed));
+    store.health().required_while(move || still.load(Ordering::Relaxed));
     let watch = tokio::spawn(run(store.clone(), server.client(), None, Outages::default(), stop.clone()));
     let asked_in_10_minutes = async || {
         let before = server.asked.load(Ordering::Relaxed);
         sleep(Duration::from_secs(600)).await;
         server.asked.load(Ordering::Relaxed) - before
     };
-    store.health().seek();
+    store.health().require();
     assert!((9..=13).contains(&asked_in_10_minutes().await));
-    assert!(server.lists.load(Ordering::Relaxed) <= 2, "what is not served is listed by nobody");
+    assert!(server.lists.load(Ordering::Relaxed) <= 2, "a kind that is not served is not listed");
     asks.store(false, Ordering::Relaxed);
     sleep(Duration::from_secs(70)).await;
     assert_eq!(asked_in_10_minutes().await, 0);
     asks.store(true, Ordering::Relaxed);
-    store.health().seek();
-    assert!((9..=13).contains(&asked_in_10_minutes().await), "until somebody asks again");
+    store.health().require();
+    assert!((9..=13).contains(&asked_in_10_minutes().await), "until it is required again");
     stop.cancel();
     watch.await.unwrap();
 }

@@ -1,22 +1,22 @@
-//! What kubelet says, and what is made of it.
+//! Diagnoses of what the kubelet reports.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::*;
 
-fn trouble(status: Value) -> Option<PodDiagnosis> {
+fn diagnose(status: Value) -> Option<PodDiagnosis> {
     of(&serde_json::from_value(json!({ "status": status })).unwrap(), false)
 }
 
 fn waiting(reason: &str, message: &str) -> Option<PodDiagnosis> {
-    trouble(json!({ "containerStatuses": [{
+    diagnose(json!({ "containerStatuses": [{
         "name": "app", "image": "none:1", "state": { "waiting": { "reason": reason, "message": message } }
     }] }))
 }
 
 #[test]
-fn both_faces_of_a_failed_pull_read_the_same() {
+fn both_states_of_a_failed_pull_have_one_diagnosis() {
     let first = waiting("ErrImagePull", "failed to resolve reference: not found").unwrap();
     let then = waiting(
         "ImagePullBackOff",
@@ -28,25 +28,25 @@ fn both_faces_of_a_failed_pull_read_the_same() {
 }
 
 #[test]
-fn the_image_that_is_wanted_is_named_not_the_one_before() {
+fn the_desired_image_is_named_not_the_one_before() {
     let pod = json!({
         "spec": { "containers": [{ "name": "app", "image": "new:2" }] },
         "status": { "containerStatuses": [{ "name": "app", "image": "old:1", "state": { "waiting": { "reason": "ErrImagePull" } } }] },
     });
-    let told = of(&serde_json::from_value(pod).unwrap(), false).unwrap();
-    assert_eq!(told.message, "image new:2 cannot be pulled");
+    let reported = of(&serde_json::from_value(pod).unwrap(), false).unwrap();
+    assert_eq!(reported.message, "image new:2 cannot be pulled");
 }
 
 #[test]
-fn who_ended_well_and_is_made_anew_is_in_no_trouble() {
+fn a_container_that_succeeded_and_is_recreated_is_not_failing() {
     let ended = json!({ "terminated": { "reason": "Completed", "exitCode": 0 } });
     let creating = json!({ "waiting": { "reason": "ContainerCreating" } });
     let container = json!({ "name": "app", "restartCount": 1, "state": creating, "lastState": ended });
-    assert_eq!(trouble(json!({ "containerStatuses": [container] })), None);
+    assert_eq!(diagnose(json!({ "containerStatuses": [container] })), None);
 }
 
 #[test]
-fn all_faces_of_a_next_image_that_cannot_be_pulled_read_the_same() {
+fn all_states_of_a_next_image_that_cannot_be_pulled_have_one_diagnosis() {
     let pod = |image: &str, state: Value| {
         let ended = json!({ "terminated": { "reason": "Completed", "exitCode": 0 } });
         let status = json!({ "containerStatuses": [{ "name": "app", "image": image, "restartCount": 1,
@@ -54,11 +54,11 @@ fn all_faces_of_a_next_image_that_cannot_be_pulled_read_the_same() {
         let spec = json!({ "containers": [{ "name": "app", "image": "app:2" }] });
         of(&serde_json::from_value(json!({ "spec": spec, "status": status })).unwrap(), false).unwrap()
     };
-    let told = pod("docker.io/library/app:1", json!({ "reason": "ErrImagePull", "message": "not found" }));
+    let reported = pod("docker.io/library/app:1", json!({ "reason": "ErrImagePull", "message": "not found" }));
     let mut between = pod("docker.io/library/app:1", json!({ "reason": "CrashLoopBackOff", "message": "10s" }));
     assert_eq!(between.message, "image app:2 cannot be pulled");
-    between.remember(&told);
-    assert_eq!(between, told);
+    between.carry_over(&reported);
+    assert_eq!(between, reported);
     let ends = pod("docker.io/library/app:2", json!({ "reason": "CrashLoopBackOff" }));
     assert_eq!(ends.message, "container app keeps ending: Completed (exit code 0)");
 }
@@ -74,10 +74,10 @@ fn images_are_compared_as_runtimes_name_them() {
 }
 
 #[test]
-fn both_faces_of_a_crash_loop_read_the_same() {
+fn both_states_of_a_crash_loop_have_one_diagnosis() {
     let ended = json!({ "terminated": { "reason": "Error", "exitCode": 1 } });
     let container = |state: Value, last: Value| {
-        trouble(
+        diagnose(
             json!({ "containerStatuses": [{ "name": "app", "restartCount": 3, "state": state, "lastState": last }] }),
         )
     };
@@ -88,7 +88,7 @@ fn both_faces_of_a_crash_loop_read_the_same() {
     assert_eq!(waits.message, "container app keeps ending: Error (exit code 1)");
 }
 
-/// A container that has ended so often, the last time after so many seconds, and is in that state now.
+/// The diagnosis of a container with that number of restarts, which last ran for that many seconds, in that state.
 fn ends(restarts: i32, ran: i64, state: &Value) -> Option<PodDiagnosis> {
     let at = |second: i64| Timestamp::from_second(second).unwrap().to_string();
     let ended = json!({ "reason": "Error", "exitCode": 1, "startedAt": at(1000 - ran), "finishedAt": at(1000) });
@@ -97,7 +97,7 @@ fn ends(restarts: i32, ran: i64, state: &Value) -> Option<PodDiagnosis> {
         Some("running") => (json!({ "running": { "startedAt": at(1001) } }), json!({ "terminated": ended })),
         _ => (state.clone(), json!({ "terminated": ended })),
     };
-    trouble(
+    diagnose(
         json!({ "containerStatuses": [{ "name": "app", "restartCount": restarts, "state": state, "lastState": last }] }),
     )
 }
@@ -105,7 +105,7 @@ fn ends(restarts: i32, ran: i64, state: &Value) -> Option<PodDiagnosis> {
 #[test]
 fn one_crash_is_no_loop_and_nor_is_one_after_a_long_run() {
     let starts = json!({ "waiting": {} });
-    assert_eq!(ends(0, 30, &json!("terminated")), None, "it is started again at once");
+    assert_eq!(ends(0, 30, &json!("terminated")), None, "it is restarted at once");
     for (restarts, ran, state) in [
         (1, 30, json!("running")),
         (1, 30, starts.clone()),
@@ -121,11 +121,14 @@ fn one_crash_is_no_loop_and_nor_is_one_after_a_long_run() {
         assert_eq!((&*loops.reason, loops.permanent), ("CrashLoopBackOff", true), "{restarts} {state}");
     }
     let waits = json!({ "waiting": { "reason": "CrashLoopBackOff" } });
-    assert!(ends(9, 4000, &waits).is_some_and(|waits| waits.permanent && waits.until.is_none()), "the kubelet says so");
+    assert!(
+        ends(9, 4000, &waits).is_some_and(|waits| waits.permanent && waits.until.is_none()),
+        "the kubelet reports it"
+    );
 }
 
 #[test]
-fn a_container_that_runs_for_longer_than_before_is_in_no_loop_any_more() {
+fn a_container_that_runs_for_longer_than_before_has_recovered() {
     let until = |ran| ends(3, ran, &json!("running")).unwrap().until.unwrap().as_second();
     assert_eq!((until(0), until(30), until(500)), (1011, 1071, 1601));
     let loops = ends(3, 30, &json!("running")).unwrap();
@@ -134,10 +137,10 @@ fn a_container_that_runs_for_longer_than_before_is_in_no_loop_any_more() {
 }
 
 #[test]
-fn both_faces_of_a_program_that_cannot_be_started_read_the_same() {
+fn both_states_of_a_program_that_cannot_be_started_have_one_diagnosis() {
     let why = "exec: \"nginx\": executable file not found in $PATH";
     let tried = waiting("RunContainerError", why).unwrap();
-    let waits = trouble(json!({ "containerStatuses": [{
+    let waits = diagnose(json!({ "containerStatuses": [{
         "name": "app", "restartCount": 2,
         "state": { "waiting": { "reason": "CrashLoopBackOff", "message": "back-off 20s" } },
         "lastState": { "terminated": { "reason": "StartError", "exitCode": 128, "message": why } }
@@ -146,16 +149,16 @@ fn both_faces_of_a_program_that_cannot_be_started_read_the_same() {
 }
 
 #[test]
-fn a_pod_that_starts_or_serves_or_goes_is_in_no_trouble() {
+fn a_pod_that_starts_serves_or_terminates_is_not_failing() {
     assert_eq!(waiting("ContainerCreating", ""), None);
-    assert_eq!(trouble(json!({ "containerStatuses": [{ "name": "app", "ready": true, "restartCount": 1 }] })), None);
+    assert_eq!(diagnose(json!({ "containerStatuses": [{ "name": "app", "ready": true, "restartCount": 1 }] })), None);
     let pending = json!({ "status": { "conditions": [{ "type": "PodScheduled", "status": "False" }] } });
     assert_eq!(of(&serde_json::from_value(pending).unwrap(), true), None);
 }
 
 #[test]
 fn a_pod_without_a_node_may_get_one() {
-    let pod = trouble(json!({ "conditions": [{
+    let pod = diagnose(json!({ "conditions": [{
         "type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes are available"
     }] }));
     assert_eq!(pod.map(|t| (t.reason, t.permanent)), Some((PodReason::Unschedulable.into(), false)));

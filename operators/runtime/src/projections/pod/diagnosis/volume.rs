@@ -1,11 +1,11 @@
-//! Pure: which other objects a volume of a pod is made of.
+//! Pure: the objects that a volume of a pod needs.
 
 use serde::Deserialize;
 
-/// A volume, as far as it is made of another object.
+/// The parts of a volume that refer to other objects.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct WireVolume {
+pub(in crate::projections::pod) struct WireVolume {
     config_map: Option<WireSource>,
     secret: Option<WireSource>,
     projected: Option<WireProjected>,
@@ -15,7 +15,7 @@ pub(super) struct WireVolume {
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct WireSource {
-    /// A Secret's is called otherwise in a volume of its own.
+    /// In a Secret volume, the field is named `secretName`.
     #[serde(alias = "secretName")]
     name: String,
     optional: bool,
@@ -41,7 +41,7 @@ struct WireClaim {
 }
 
 impl WireVolume {
-    /// What it cannot do without.
+    /// The objects that it needs.
     pub(super) fn needs(&self) -> impl Iterator<Item = String> {
         let projected = self.projected.iter().flat_map(|projected| &projected.sources);
         let projected = projected.map(|source| (&source.config_map, &source.secret));

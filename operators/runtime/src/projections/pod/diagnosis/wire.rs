@@ -1,133 +1,126 @@
-//! Pure: what is read of a pod to tell how it fares.
+//! Pure: the fields of a pod that its diagnosis and its details need.
+
+use std::collections::BTreeMap;
 
 use api::Reason;
 use jiff::Timestamp;
 use serde::Deserialize;
 
 use super::volume::WireVolume;
-use crate::plan::meta::{INSTANCE, OWNER_KIND, OWNER_UID, Owner, WHOLE};
+use crate::plan::meta::{KEEP_DETAILS, OWNER_UID};
 
-/// The fields of a pod that tell.
+/// A pod as the API server sends it.
 #[derive(Debug, Default, Deserialize)]
-pub struct WirePod {
+pub(in crate::projections::pod) struct WirePod {
     #[serde(default)]
-    pub(super) metadata: WireLabels,
+    pub(in crate::projections::pod) metadata: WireLabels,
     #[serde(default)]
-    pub(super) spec: WireSpec,
+    pub(in crate::projections::pod) spec: WireSpec,
     #[serde(default)]
-    pub(super) status: WireStatus,
+    pub(in crate::projections::pod) status: WireStatus,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct WireSpec {
-    pub(super) init_containers: Vec<WireImage>,
-    pub(super) containers: Vec<WireImage>,
-    pub(super) volumes: Vec<WireVolume>,
+pub(in crate::projections::pod) struct WireSpec {
+    pub(in crate::projections::pod) init_containers: Vec<WireImage>,
+    pub(in crate::projections::pod) containers: Vec<WireImage>,
+    pub(in crate::projections::pod) volumes: Vec<WireVolume>,
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct WireImage {
-    pub(super) name: String,
-    pub(super) image: String,
+pub(in crate::projections::pod) struct WireImage {
+    pub(in crate::projections::pod) name: String,
+    pub(in crate::projections::pod) image: String,
 }
 
 #[derive(Debug, Default, Deserialize)]
-pub(super) struct WireLabels {
+pub(in crate::projections::pod) struct WireLabels {
     #[serde(default)]
-    pub(super) labels: std::collections::BTreeMap<String, String>,
+    pub(in crate::projections::pod) labels: BTreeMap<String, String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct WireStatus {
-    pub(super) phase: String,
-    pub(super) conditions: Vec<WireCondition>,
-    pub(super) init_container_statuses: Vec<WireContainer>,
-    pub(super) container_statuses: Vec<WireContainer>,
+pub(in crate::projections::pod) struct WireStatus {
+    pub(in crate::projections::pod) phase: String,
+    pub(in crate::projections::pod) conditions: Vec<WireCondition>,
+    pub(in crate::projections::pod) init_container_statuses: Vec<WireContainer>,
+    pub(in crate::projections::pod) container_statuses: Vec<WireContainer>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct WireCondition {
+pub(in crate::projections::pod) struct WireCondition {
     #[serde(rename = "type")]
-    pub(super) type_: String,
-    pub(super) status: String,
-    pub(super) reason: String,
-    pub(super) message: String,
+    pub(in crate::projections::pod) type_: String,
+    pub(in crate::projections::pod) status: String,
+    pub(in crate::projections::pod) reason: String,
+    pub(in crate::projections::pod) message: String,
     #[serde(rename = "lastTransitionTime")]
-    pub(super) since: Option<Timestamp>,
+    pub(in crate::projections::pod) since: Option<Timestamp>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct WireContainer {
-    pub(super) name: String,
-    pub(super) image: String,
-    pub(super) ready: bool,
-    pub(super) restart_count: i32,
-    pub(super) state: WireState,
-    pub(super) last_state: WireState,
+pub(in crate::projections::pod) struct WireContainer {
+    pub(in crate::projections::pod) name: String,
+    pub(in crate::projections::pod) image: String,
+    pub(in crate::projections::pod) ready: bool,
+    pub(in crate::projections::pod) restart_count: i32,
+    pub(in crate::projections::pod) state: WireState,
+    pub(in crate::projections::pod) last_state: WireState,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct WireState {
-    pub(super) running: Option<WireRun>,
-    pub(super) waiting: Option<WireReason>,
-    pub(super) terminated: Option<WireReason>,
+pub(in crate::projections::pod) struct WireState {
+    pub(in crate::projections::pod) running: Option<WireRun>,
+    pub(in crate::projections::pod) waiting: Option<WireReason>,
+    pub(in crate::projections::pod) terminated: Option<WireReason>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct WireRun {
-    pub(super) started_at: Option<Timestamp>,
+pub(in crate::projections::pod) struct WireRun {
+    pub(in crate::projections::pod) started_at: Option<Timestamp>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct WireReason {
-    pub(super) reason: Reason,
-    pub(super) message: String,
-    pub(super) exit_code: i32,
-    pub(super) started_at: Option<Timestamp>,
-    pub(super) finished_at: Option<Timestamp>,
+pub(in crate::projections::pod) struct WireReason {
+    pub(in crate::projections::pod) reason: Reason,
+    pub(in crate::projections::pod) message: String,
+    pub(in crate::projections::pod) exit_code: i32,
+    pub(in crate::projections::pod) started_at: Option<Timestamp>,
+    pub(in crate::projections::pod) finished_at: Option<Timestamp>,
 }
 
 impl WireContainer {
-    /// How it ended last, if it has.
-    pub(super) fn ended(&self) -> Option<&WireReason> {
+    /// Its last termination.
+    pub(in crate::projections::pod) fn ended(&self) -> Option<&WireReason> {
         self.state.terminated.as_ref().or(self.last_state.terminated.as_ref())
     }
 
-    pub(super) fn ended_well(&self) -> bool {
+    pub(in crate::projections::pod) fn succeeded(&self) -> bool {
         self.ended().is_some_and(|ended| ended.exit_code == 0)
     }
 }
 
 impl WirePod {
-    /// The image that a container should run; its status may still name the one before.
-    pub(super) fn image<'a>(&'a self, container: &'a WireContainer) -> &'a str {
+    /// The desired image of a container; its status may still name the one before.
+    pub(in crate::projections::pod) fn image<'a>(&'a self, container: &'a WireContainer) -> &'a str {
         let mut all = self.spec.init_containers.iter().chain(&self.spec.containers);
         all.find(|of| of.name == container.name).map_or(&container.image, |of| &of.image)
     }
 
-    /// Whether it has ended for good, so that its controller has replaced it.
-    #[must_use]
-    pub fn is_over(&self) -> bool {
+    /// Whether it is in a terminal phase: its containers do not start again.
+    pub(in crate::projections::pod) fn is_terminal(&self) -> bool {
         matches!(self.status.phase.as_str(), "Failed" | "Succeeded")
     }
 
-    /// Whether all that tells how it fares is asked for.
-    #[must_use]
-    pub fn is_whole(&self) -> bool {
-        [WHOLE, OWNER_UID].iter().any(|label| self.metadata.labels.contains_key(*label))
-    }
-
-    /// The object that the pod belongs to, by its labels.
-    #[must_use]
-    pub fn owner(&self) -> Option<Owner> {
-        let label = |key| self.metadata.labels.get(key).map(String::as_str);
-        Some(Owner { kind: label(OWNER_KIND)?.into(), name: label(INSTANCE)?.into() })
+    /// Whether a label asks for its details.
+    pub(in crate::projections::pod) fn keeps_details(&self) -> bool {
+        [KEEP_DETAILS, OWNER_UID].iter().any(|label| self.metadata.labels.contains_key(*label))
     }
 }

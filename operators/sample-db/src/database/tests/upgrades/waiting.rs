@@ -1,20 +1,20 @@
 //! Upgrades that wait for what may never come.
 
-use api::sample_db::UpgradeStep as At;
+use api::sample_db::UpgradeStep;
 
 use super::super::*;
 use super::play::Play;
-use crate::database::login::Login;
+use crate::database::login::LoginCheck;
 use crate::database::tests::server::says;
-use crate::database::upgrade::pace::{note_of, pace};
+use crate::database::upgrade::polling::{copy_result_poll, requeue_after};
 
-/// After how long it looks again.
+/// When it requeues.
 fn next(play: &Play) -> Duration {
     assert!(matches!(plan(&play.seen, now()).next, Requeue::After(_)));
-    pace(&play.seen, now())
+    requeue_after(&play.seen, now())
 }
 
-/// As if the step had begun so many minutes ago.
+/// As if the step had begun that many minutes ago.
 fn minutes_ago(play: &mut Play, minutes: i64) {
     let mut status = serde_json::to_value(&play.seen.db.status).unwrap();
     status["upgrade"]["stepSince"] = json!(now() - jiff::SignedDuration::from_mins(minutes));
@@ -22,47 +22,51 @@ fn minutes_ago(play: &mut Play, minutes: i64) {
 }
 
 #[test]
-fn a_copy_whose_pod_has_not_begun_is_not_looked_for() {
+fn the_result_of_a_copy_whose_pod_has_not_started_is_not_polled() {
     let mut play = Play::to_the_copy();
     play.pending("shop-upgrade-17-12");
-    assert!(next(&play) >= Duration::from_secs(10) && note_of(&play.seen, now()).is_none(), "{:?}", next(&play));
-    play.at_work("shop-upgrade-17-12");
-    assert!(next(&play) < Duration::from_secs(1), "the end of a copy is heard of at once");
+    assert!(
+        next(&play) >= Duration::from_secs(10) && copy_result_poll(&play.seen, now()).is_none(),
+        "{:?}",
+        next(&play)
+    );
+    play.works("shop-upgrade-17-12");
+    assert!(next(&play) < Duration::from_secs(1), "the end of a copy is noticed at once");
     play.works_since("shop-upgrade-17-12", "2027-01-15T07:57:00Z");
-    assert!(next(&play) >= Duration::from_secs(10), "each look at the note is a login");
+    assert!(next(&play) >= Duration::from_secs(10), "each poll of the result is a login");
 }
 
 #[test]
-fn a_copy_whose_pod_no_node_takes_is_given_up() {
+fn a_copy_whose_pod_no_node_accepts_is_given_up() {
     let mut play = Play::to_the_copy();
     play.pending("shop-upgrade-17-12");
     minutes_ago(&mut play, 10);
     play.pass();
-    assert_eq!(play.step(), Some(At::Copy), "a node may come");
+    assert_eq!(play.step(), Some(UpgradeStep::Copy), "a node may come");
     minutes_ago(&mut play, 11);
     play.pass();
-    assert_eq!(play.step(), Some(At::RollBack));
-    let told = play.seen.db.status.upgrade.message.clone().unwrap();
-    assert!(told.contains("shop-upgrade-17-12") && told.contains("0/3 nodes"), "{told}");
+    assert_eq!(play.step(), Some(UpgradeStep::RollBack));
+    let reported = play.seen.db.status.upgrade.message.clone().unwrap();
+    assert!(reported.contains("shop-upgrade-17-12") && reported.contains("0/3 nodes"), "{reported}");
 }
 
 #[test]
-fn a_copy_whose_job_makes_no_pod_is_given_up() {
+fn a_copy_whose_job_creates_no_pod_is_given_up() {
     let mut play = Play::to_the_copy();
     play.pending("shop-upgrade-17-12");
     play.seen.pods.truncate(2);
     minutes_ago(&mut play, 11);
-    play.seen.asked = says(|answer| answer.version = "15.20".to_owned());
+    play.seen.probe = says(|answer| answer.version = "15.20".to_owned());
     play.pass();
-    assert_eq!(play.step(), Some(At::RollBack));
+    assert_eq!(play.step(), Some(UpgradeStep::RollBack));
 }
 
 #[test]
-fn a_server_that_shuts_its_superuser_out_or_is_silent_is_a_persons_matter() {
+fn a_server_that_rejects_its_superuser_or_is_silent_waits_for_the_user() {
     let finish = || {
         let mut play = Play::to_the_switch();
-        play.restarted("17.12", Login::ShutOut, "17");
-        assert_eq!(play.next(), ["LetIn"]);
+        play.restarted("17.12", LoginCheck::Blocked, "17");
+        assert_eq!(play.next(), ["AllowConnections"]);
         play
     };
     let back = || {
@@ -72,14 +76,17 @@ fn a_server_that_shuts_its_superuser_out_or_is_silent_is_a_persons_matter() {
         (play.seen.jobs, play.seen.pods) = (Vec::new(), play.seen.pods[..2].to_vec());
         play
     };
-    for (mut play, step) in [(finish(), At::Finish), (back(), At::RollBack)] {
-        play.seen.asked = Asked::BadPassword;
+    for (mut play, step) in [(finish(), UpgradeStep::Finish), (back(), UpgradeStep::RollBack)] {
+        play.seen.probe = ServerProbe::BadPassword;
         play.next();
         assert_eq!(play.step(), Some(step));
         assert_eq!(play.condition("Stalled"), (ConditionStatus::True, "SuperuserShutOut".to_owned()));
-        play.seen.asked = Asked::Failed("the server does not answer within 3 s".to_owned());
+        play.seen.probe = ServerProbe::Failed("the server does not answer within 3 s".to_owned());
         play.next();
-        assert_eq!(play.condition("Reconciling").1, if step == At::Finish { "Upgrading" } else { "RollingBack" });
+        assert_eq!(
+            play.condition("Reconciling").1,
+            if step == UpgradeStep::Finish { "Upgrading" } else { "RollingBack" }
+        );
         play.seen.silent_for = Some(Duration::from_secs(121));
         play.next();
         assert_eq!(play.condition("Stalled"), (ConditionStatus::True, "ServerSilent".to_owned()));
@@ -88,20 +95,20 @@ fn a_server_that_shuts_its_superuser_out_or_is_silent_is_a_persons_matter() {
 }
 
 #[test]
-fn a_new_server_that_does_not_answer_gives_way_to_the_old_one() {
+fn a_new_server_that_does_not_answer_is_rolled_back() {
     let mut play = Play::to_the_switch();
-    play.restarted("17.12", Login::ShutOut, "17");
-    play.seen.asked = Asked::BadPassword;
+    play.restarted("17.12", LoginCheck::Blocked, "17");
+    play.seen.probe = ServerProbe::BadPassword;
     play.pass();
-    assert_eq!(play.step(), Some(At::Switch));
+    assert_eq!(play.step(), Some(UpgradeStep::Switch));
     minutes_ago(&mut play, 11);
     play.pass();
-    assert_eq!(play.step(), Some(At::RollBack));
+    assert_eq!(play.step(), Some(UpgradeStep::RollBack));
 }
 
 /// The agent does not dump those while clients work in them (CVE-2024-7348).
 #[test]
-fn what_cannot_be_dumped_while_clients_work_is_saved_physically_before_its_upgrade() {
+fn a_server_that_is_unsafe_to_dump_is_saved_physically_before_its_upgrade() {
     let method = |from: &str, to: &str, release: &str| {
         let mut play = Play::new(json!({ "engine": { "version": to } }), from);
         play.next();
@@ -123,30 +130,30 @@ fn what_cannot_be_dumped_while_clients_work_is_saved_physically_before_its_upgra
     assert_eq!(method("13.23", "17", "17.12"), Value::Null);
 }
 
-/// Snapshots take hours: applications are not to be locked out for as long.
+/// Snapshots take hours: applications must not be locked out for as long.
 #[test]
-fn a_password_that_was_edited_is_set_while_an_upgrade_waits_with_writers_in() {
+fn an_edited_password_is_set_while_an_upgrade_waits_with_clients_allowed() {
     let mut play = Play::new(json!({ "engine": { "version": "17" } }), "15.20");
     assert_eq!(play.next(), ["create Job shop-check"]);
     let edited = |play: &mut Play| {
-        play.seen.asked = says(|answer| (answer.version, answer.login) = ("15.20".to_owned(), Login::WrongPassword));
-        let told = play.next();
-        play.seen.asked = says(|answer| answer.version = "15.20".to_owned());
-        told
+        play.seen.probe = says(|answer| (answer.version, answer.login) = ("15.20".to_owned(), LoginCheck::BadPassword));
+        let reported = play.next();
+        play.seen.probe = says(|answer| answer.version = "15.20".to_owned());
+        reported
     };
     assert_eq!(edited(&mut play), ["SetPassword"]);
     play.ends("shop-check", 0, &json!({ "version": "17.12" }));
     play.next();
     play.snapshot("Running");
     assert_eq!(edited(&mut play), ["SetPassword"]);
-    assert_eq!(play.step(), Some(At::Snapshot));
+    assert_eq!(play.step(), Some(UpgradeStep::Snapshot));
     let mut copy = Play::to_the_copy();
-    copy.at_work("shop-upgrade-17-12");
-    assert_eq!(edited(&mut copy), Vec::<String>::new(), "nobody writes to what is being copied");
+    copy.works("shop-upgrade-17-12");
+    assert_eq!(edited(&mut copy), Vec::<String>::new(), "no client writes to what is being copied");
 }
 
 #[test]
-fn a_volume_that_cannot_be_made_does_not_keep_an_upgrade_waiting_for_ever() {
+fn an_upgrade_does_not_wait_for_ever_for_a_volume_that_cannot_be_created() {
     let mut play = Play::new(json!({ "engine": { "version": "17" } }), "15.20");
     play.next();
     play.ends("shop-check", 0, &json!({ "version": "17.12" }));
@@ -155,12 +162,12 @@ fn a_volume_that_cannot_be_made_does_not_keep_an_upgrade_waiting_for_ever() {
     assert_eq!(play.next(), ["apply PersistentVolumeClaim data-shop-17"]);
     minutes_ago(&mut play, 11);
     play.pass();
-    assert_eq!(play.step(), Some(At::RollBack));
+    assert_eq!(play.step(), Some(UpgradeStep::RollBack));
 }
 
-/// As long as nobody was shut out for it.
+/// As long as clients were not blocked for it.
 #[test]
-fn an_upgrade_is_taken_back_with_the_spec() {
+fn an_upgrade_is_canceled_with_the_spec() {
     let begun = |steps: usize| {
         let mut play = Play::new(json!({ "engine": { "version": "17" } }), "15.20");
         play.next();
@@ -174,7 +181,7 @@ fn an_upgrade_is_taken_back_with_the_spec() {
         }
         play
     };
-    for (steps, at) in [At::Check, At::Snapshot, At::Prepare].into_iter().enumerate() {
+    for (steps, at) in [UpgradeStep::Check, UpgradeStep::Snapshot, UpgradeStep::Prepare].into_iter().enumerate() {
         for (spec, goes_on) in [
             (json!({ "engine": { "version": "15" } }), false),
             (json!({ "engine": { "version": "13" } }), false),
@@ -195,16 +202,16 @@ fn an_upgrade_is_taken_back_with_the_spec() {
                 continue;
             }
             assert_eq!((upgrade.step, upgrade.retry_after_generation), (None, None), "{spec} in {at:?}");
-            let told = upgrade.message.clone().unwrap();
-            assert!(told.contains("canceled") && told.contains("no longer"), "{told}");
+            let reported = upgrade.message.clone().unwrap();
+            assert!(reported.contains("canceled") && reported.contains("no longer"), "{reported}");
             assert_eq!(play.seen.db.status.engine.running.as_deref(), Some("15.20"));
         }
     }
 }
 
-/// A quota or a policy refuses its Job. Writers are in, and the upgrade is taken back with the spec.
+/// A quota or a policy refuses its Job. Clients are allowed, and the upgrade is canceled with the spec.
 #[test]
-fn what_keeps_the_snapshot_before_it_from_being_taken_is_told() {
+fn what_blocks_the_pre_upgrade_snapshot_is_reported() {
     let mut play = Play::new(json!({ "engine": { "version": "17" } }), "15.20");
     play.next();
     play.ends("shop-check", 0, &json!({ "version": "17.12" }));
@@ -212,13 +219,13 @@ fn what_keeps_the_snapshot_before_it_from_being_taken_is_told() {
     let refused = json!({ "type": "Ready", "status": "False", "reason": "Forbidden", "observedGeneration": 1,
         "message": "exceeded quota: few", "lastTransitionTime": "2027-01-15T07:00:00Z" });
     let status = json!({ "phase": "Running", "sampleDBUID": "u-1", "observedGeneration": 1, "conditions": [refused] });
-    let name = crate::operand::names::pre_snapshot(&play.seen.db);
+    let name = crate::operand::names::pre_upgrade_snapshot(&play.seen.db);
     play.seen.snapshots = vec![snapshot(&name, "PreUpgrade", &status)];
     play.seen.jobs = Vec::new();
     assert_eq!(play.next(), Vec::<String>::new());
-    assert_eq!((play.step(), play.condition("Ready").0), (Some(At::Snapshot), ConditionStatus::True));
-    let told = play.seen.db.status.contract.condition("Reconciling").unwrap().message.clone();
-    assert!(told.contains(&name) && told.ends_with("exceeded quota: few"), "{told}");
+    assert_eq!((play.step(), play.condition("Ready").0), (Some(UpgradeStep::Snapshot), ConditionStatus::True));
+    let reported = play.seen.db.status.contract.condition("Reconciling").unwrap().message.clone();
+    assert!(reported.contains(&name) && reported.ends_with("exceeded quota: few"), "{reported}");
     play.spec = json!({ "engine": { "version": "15" } });
     play.seen.db = with(&play.meta, &play.spec, &serde_json::to_value(&play.seen.db.status).unwrap()).db;
     play.next();

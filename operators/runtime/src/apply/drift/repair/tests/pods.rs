@@ -19,7 +19,7 @@ fn a_probe_has_one_handler() {
 }
 
 #[test]
-fn what_the_spec_could_say_and_does_not_goes_and_what_is_injected_stays() {
+fn fields_of_our_spec_are_removed_and_injected_ones_stay() {
     let ours = json!({ "f:containers": { "k:{\"name\":\"app\"}": {
         ".": {}, "f:name": {}, "f:image": {}, "f:env": { "k:{\"name\":\"A\"}": { ".": {}, "f:name": {}, "f:value": {} } },
     } } });
@@ -58,9 +58,9 @@ fn what_the_spec_could_say_and_does_not_goes_and_what_is_injected_stays() {
     assert_eq!(rest, null);
 }
 
-/// The application could not write to it any more.
+/// Otherwise, the application could no longer write to it.
 #[test]
-fn a_claim_stays_writable() {
+fn a_pvc_stays_writable() {
     let with = |claim: Value| json!({ "volumes": [{ "name": "v", "persistentVolumeClaim": claim }] });
     let ours = json!({ "f:volumes": { "k:{\"name\":\"v\"}": {
         ".": {}, "f:name": {}, "f:persistentVolumeClaim": { "f:claimName": {} },
@@ -71,7 +71,7 @@ fn a_claim_stays_writable() {
 }
 
 #[test]
-fn a_strategy_comes_back_whole_where_one_is_asked_for() {
+fn a_strategy_is_replaced_if_one_is_desired() {
     let spec =
         json!({ "strategy": { "type": "RollingUpdate", "rollingUpdate": { "maxSurge": "25%", "maxUnavailable": 3 } } });
     let live = live(&spec, &json!({}), &json!({ "f:strategy": {} }));
@@ -80,5 +80,5 @@ fn a_strategy_comes_back_whole_where_one_is_asked_for() {
         of(&Deployment::KIND, &live, &body),
         Some(json!({ "strategy": { "type": "Recreate", "rollingUpdate": null } }))
     );
-    assert_eq!(of(&Deployment::KIND, &live, &json!({ "spec": {} })), None, "else it is others'");
+    assert_eq!(of(&Deployment::KIND, &live, &json!({ "spec": {} })), None, "otherwise, it belongs to others");
 }

@@ -1,4 +1,4 @@
-//! What puts back what was seen to be changed, and what of a child may change meanwhile.
+//! Restoring patches, and changes of a child in between.
 
 use super::*;
 
@@ -23,7 +23,7 @@ fn sent() -> Value {
 }
 
 #[test]
-fn each_step_comes_after_a_test_and_lists_are_replaced_whole() {
+fn each_step_follows_a_test_and_lists_are_replaced() {
     let step = |op: &str, path: &str, value: Value| json!({ "op": op, "path": path, "value": value });
     let expected = json!([
         step("test", "/metadata/uid", json!("u")),
@@ -46,14 +46,14 @@ fn each_step_comes_after_a_test_and_lists_are_replaced_whole() {
 }
 
 #[test]
-fn what_is_changed_elsewhere_meanwhile_stays_and_what_is_changed_there_is_left_to_an_apply() {
+fn changes_elsewhere_stay_and_changes_of_the_same_fields_are_left_to_an_apply() {
     let after = |path: &str, name: &str, value: Value| {
         let mut live = seen();
         live.pointer_mut(path).unwrap()[name] = value;
         patched::patched(&live, &patch(&seen(), &sent()))
     };
-    let beside = after("/metadata", "resourceVersion", json!("8")).expect("a later version is no matter");
-    assert_eq!(beside["metadata"]["resourceVersion"], "8");
+    let foreign = after("/metadata", "resourceVersion", json!("8")).expect("a later version does not matter");
+    assert_eq!(foreign["metadata"]["resourceVersion"], "8");
     assert_eq!(after("/spec", "replicas", json!(3)).expect("it is not ours")["spec"]["replicas"], 3);
     for (path, name, value) in [
         ("/spec", "args", json!(["a", "b", "c"])),

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// The container after the repair of one that is sent as `sent`, and into which somebody else has put `added`.
+/// The container after the repair of one that is sent as `sent`, and to which another manager has added `added`.
 fn repaired(sent: &Value, added: &Value) -> Option<Value> {
     let container = |more: &Value| {
         let mut container = json!({ "name": "app", "image": "i" });
@@ -18,7 +18,7 @@ fn repaired(sent: &Value, added: &Value) -> Option<Value> {
 }
 
 #[test]
-fn what_is_added_to_a_port_goes() {
+fn additions_to_a_port_are_removed() {
     let ports = |more: Value| {
         let mut port = json!({ "name": "web", "containerPort": 80, "protocol": "TCP" });
         json_patch::merge(&mut port, &more);
@@ -29,11 +29,11 @@ fn what_is_added_to_a_port_goes() {
     assert!(repaired(&sent, &ports(json!({ "hostPort": 80, "hostIP": "10.0.0.1" }))).is_some());
     assert!(repaired(&sent, &sent).is_none());
     let with_host = ports(json!({ "hostPort": 80 }));
-    assert!(repaired(&with_host, &with_host).is_none(), "what overrides send is no addition");
+    assert!(repaired(&with_host, &with_host).is_none(), "a field of podOverrides is no addition");
 }
 
 #[test]
-fn what_is_added_to_the_handler_of_a_probe_or_of_pre_stop_goes() {
+fn additions_to_the_handler_of_a_probe_or_of_pre_stop_are_removed() {
     let handlers = |handler: &Value| {
         let probes = ["startupProbe", "readinessProbe", "livenessProbe"].map(|probe| json!({ probe: handler }));
         probes.into_iter().chain([json!({ "lifecycle": { "preStop": handler } })])
@@ -57,9 +57,9 @@ fn what_is_added_to_the_handler_of_a_probe_or_of_pre_stop_goes() {
     }
 }
 
-/// The API server fills in each from the other, and who has applied one owns that one alone.
+/// The API server fills in each from the other, and a manager that applied one does not own the other.
 #[test]
-fn both_names_of_a_service_account_go() {
+fn both_names_of_a_service_account_are_removed() {
     let spec = json!({ "serviceAccountName": "root", "serviceAccount": "root", "restartPolicy": "Always" });
     for applied in ["f:serviceAccountName", "f:serviceAccount"] {
         let theirs = json!({ "f:template": { "f:spec": { applied: {} } } });

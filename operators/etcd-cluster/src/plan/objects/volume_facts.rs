@@ -1,0 +1,41 @@
+//! Pure: what the labels of a PVC record about its volume.
+
+use runtime::projections::Pvc;
+
+use super::annotations::RETIRING;
+use super::labels::{CLUSTER_ID, JOINING, MEMBER_ID, MEMBER_VERSION};
+
+/// What a volume holds, as the labels of its PVC record it, since the status can be lost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::plan) struct VolumeFacts {
+    /// etcd's id of the cluster, in hexadecimal.
+    pub(in crate::plan) cluster_id: String,
+    /// etcd's id of the member, in hexadecimal.
+    pub(in crate::plan) member_id: String,
+    /// The version that the member last ran.
+    pub(in crate::plan) version: String,
+}
+
+impl VolumeFacts {
+    /// What the labels of a PVC record.
+    pub(in crate::plan) fn of(claim: &Pvc) -> Option<Self> {
+        let label = |name: &str| claim.labels.get(name).cloned();
+        Some(Self { cluster_id: label(CLUSTER_ID)?, member_id: label(MEMBER_ID)?, version: label(MEMBER_VERSION)? })
+    }
+
+    pub(super) fn labels(self) -> [(String, String); 3] {
+        let Self { cluster_id, member_id, version } = self;
+        [(CLUSTER_ID, cluster_id), (MEMBER_ID, member_id), (MEMBER_VERSION, version)]
+            .map(|(name, value)| (name.to_owned(), value))
+    }
+}
+
+/// Whether a PVC is marked because its member is about to be removed.
+pub(in crate::plan) fn is_retiring(live: &Pvc) -> bool {
+    live.labels.get(RETIRING).is_some_and(|mark| mark == "true")
+}
+
+/// Whether the member of a PVC has never voted, so that its volume has no data of its own.
+pub(in crate::plan) fn has_yet_to_vote(live: &Pvc) -> bool {
+    live.labels.contains_key(JOINING) && VolumeFacts::of(live).is_none()
+}
