@@ -29,7 +29,7 @@ impl WaitLogger {
         self.since
     }
 
-    /// Logs why the wait goes on, if the reason has changed or was last logged a while ago.
+    /// Logs what it waits for, if the reason has changed or was last logged a while ago.
     pub(crate) fn update(&mut self, state: &str) {
         if state != self.state {
             state.clone_into(&mut self.state);

@@ -229,7 +229,8 @@ fn functions_of_users_that_the_superuser_would_call_are_refused() {
     }
 }
 
-/// A constant of a user's domain evaluates the user's code when an object with it is created, whoever owns that object.
+/// A constant of a user's domain evaluates the user's code when an object with it is created, even if another role owns that
+/// object.
 #[test]
 fn a_stand_in_creates_what_a_superuser_built_on_objects_of_users() {
     let domain = entry(1, "DOMAIN", "app", &[]);

@@ -95,7 +95,7 @@ pub(in crate::plan) fn filling_from(observed: &Observed, members: &MemberSet<'_>
                 (from, index) => from.or(index),
             }
         }
-        // Other steps may come between. It goes on from there until the next version is reached.
+        // Other steps may come between. The rollout continues from there until the next version is reached.
         EtcdStep::Rest => None,
         _ => before,
     }

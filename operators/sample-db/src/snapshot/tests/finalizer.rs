@@ -153,7 +153,7 @@ fn restoring_databases_are_found_by_their_latched_snapshot() {
     let terminating = json!({ "deletionTimestamp": "2027-01-15T07:30:00Z" });
     assert!(!restores_from(&terminating, &latched));
     let protected = json!({ "deletion": { "protection": true } });
-    assert!(restores_with(&one, &terminating, &protected, &latched), "its Job goes on");
+    assert!(restores_with(&one, &terminating, &protected, &latched), "its Job continues");
     assert!(!restores_from(&json!({ "namespace": "m" }), &latched));
     let of = |restore: Value| json!({ "restore": restore });
     assert!(!restores_from(&json!({}), &of(json!({ "snapshot": "one", "snapshotUID": "an-earlier-one" }))));
