@@ -8,11 +8,11 @@ use tokio::process::{Child, Command};
 use tokio::task::JoinHandle;
 
 use super::{Environment, NAMESPACE};
-use crate::kubectl::kubectl;
 
-/// What is printed of an Application at each change.
+/// What is printed of an Application at each change. Its conditions are last: only their text may have a `|`.
 const FIELDS: &str = "jsonpath={.metadata.name}|{.status.sync.status}|{.status.health.status}|\
-    {.status.operationState.phase}|{.status.operationState.startedAt}|{.status.sync.revision}{\"\\n\"}";
+    {.status.operationState.phase}|{.status.operationState.startedAt}|{.status.sync.revision}|\
+    {.status.conditions}{\"\\n\"}";
 
 /// An Application at a moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,13 +29,13 @@ pub struct Seen {
     pub started: String,
     /// What it was compared with.
     pub revision: String,
-    /// What the custom resources of its environment said of themselves then, and Argo CD of it, if it was not as it should be.
+    /// What Argo CD said of it, and, if it was not as it should be, the custom resources of its environment of themselves.
     pub said: String,
 }
 
 impl Seen {
     fn read(line: &str) -> Option<Self> {
-        let mut fields = line.split('|').map(str::to_owned);
+        let mut fields = line.splitn(7, '|').map(str::to_owned);
         let mut next = || fields.next();
         Some(Self {
             name: next()?,
@@ -44,7 +44,7 @@ impl Seen {
             phase: next()?,
             started: next()?,
             revision: next()?,
-            said: String::new(),
+            said: next()?,
         })
     }
 
@@ -61,8 +61,7 @@ impl Seen {
     }
 }
 
-/// What the custom resources of that Application's environment say of themselves, if it is the one that has them, and what Argo CD
-/// says of the Application.
+/// What the custom resources of that Application's environment say of themselves, if it is the one that has them.
 async fn conditions(application: &str) -> Option<String> {
     let environment = Environment::all().into_iter().find(|one| application == format!("{}-instances", one.name()))?;
     let fields = "jsonpath={range .items[*]}{.kind}/{.metadata.name}: {.status.conditions}{\"\\n\"}{end}";
@@ -70,9 +69,7 @@ async fn conditions(application: &str) -> Option<String> {
     let get = ["get", kinds, "--namespace", environment.name(), "--output", fields];
     // An environment that is still being installed does not have these kinds.
     let said = environment.kubectl(&get).await;
-    let own =
-        ["get", "application", application, "--namespace", NAMESPACE, "--output", "jsonpath={.status.conditions}"];
-    Some(said.stdout + &said.stderr + &kubectl(&own).await.stdout)
+    Some(said.stdout + &said.stderr)
 }
 
 /// Watches all Applications until it is dropped.
@@ -103,7 +100,7 @@ impl Recorder {
             while let Ok(Some(line)) = lines.next_line().await {
                 let mut read = Seen::read(&line).unwrap_or_else(|| panic!("kubectl printed {line}"));
                 if !read.is_healthy() {
-                    read.said = conditions(&read.name).await.unwrap_or_default();
+                    read.said += &conditions(&read.name).await.unwrap_or_default();
                 }
                 record.lock().unwrap_or_else(PoisonError::into_inner).push(read);
             }

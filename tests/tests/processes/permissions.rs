@@ -56,7 +56,9 @@ pub async fn roles_in_two_namespaces_are_enough(stage: Stage) -> Result<(), Fail
     manager.leads(DEFAULT_TIMEOUT).await?;
     let (code, why) = manager.metrics(Some(&install.token)).await?;
     ensure(
-        code == 503 && why.contains("may not create tokenreviews") && why.contains("--metrics-secure=false"),
+        code == 503
+            && why.contains("lacks permission to create tokenreviews")
+            && why.contains("--metrics-secure=false"),
         || format!("{code}: {why}"),
     )?;
     stage.sample("kept", "edited").await?;
