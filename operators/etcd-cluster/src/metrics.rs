@@ -1,6 +1,5 @@
 //! The metrics of each cluster, by its namespace and name. None is by member, because the names of members change.
 
-use jiff::Timestamp;
 use runtime::metrics::objects::{MetricFamily, ObjectMetrics};
 
 use crate::kind::CONTROLLER;
@@ -59,7 +58,7 @@ const MEMBERS: MetricFamily =
 /// Sets the metrics of a cluster.
 pub(crate) fn set(observed: &Observed) {
     let of = ObjectMetrics { controller: CONTROLLER, key: &observed.cluster.meta.key };
-    let members = MemberSet::of(observed, Timestamp::now());
+    let members = MemberSet::of(observed, runtime::clock::now());
     of.set(HAS_QUORUM, None, number(usize::from(members.list_known)));
     let (before, now) =
         (observed.cluster.status.leader.as_deref(), members.leader().map(|leader| leader.name.as_str()));

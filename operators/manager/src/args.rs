@@ -12,6 +12,7 @@ use runtime::leader_election::LeaseName;
 use runtime::telemetry::{LogFormat, parse_filter};
 
 use crate::compat::{self, LegacyCommand, LogNote};
+use crate::error::ManagerError;
 
 mod bind_address;
 
@@ -139,6 +140,16 @@ impl Args {
                 std::process::exit(2);
             }
         }
+    }
+
+    /// Parses these flags, and nothing of the environment.
+    ///
+    /// # Errors
+    /// A flag is unknown or its value invalid.
+    pub fn of(flags: &[&str]) -> Result<Self, ManagerError> {
+        let command = Self::command().mut_args(|argument| argument.env(Resettable::Reset));
+        let arguments = std::iter::once("manager").chain(flags.iter().copied());
+        Ok(Self::from_arg_matches(&command.try_get_matches_from(arguments)?)?)
     }
 
     fn parsed(arguments: &[OsString]) -> Self {

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 
 use kube::Client;
 use runtime::names::fnv1a;

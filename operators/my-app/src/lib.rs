@@ -143,7 +143,7 @@ impl Operator for MyAppOperator {
     }
 
     async fn observe(&self, app: &Arc<MyApp>) -> Result<Observed, Error> {
-        let now = Timestamp::now();
+        let now = runtime::clock::now();
         Ok(match &self.api_server {
             Some(api_server) => self.observe_with(app, api_server, now).await,
             None => self.read_stores(app, now),

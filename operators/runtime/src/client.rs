@@ -4,11 +4,12 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 
 use http::{HeaderValue, Request, Response, header};
 use http_body_util::{BodyExt, Either, Full};
-use hyper::body::{Bytes, Incoming};
+use hyper::body::{self, Bytes};
 use hyper_util::client::legacy::connect::HttpConnector;
 use kube::client::{Body, ConfigExt};
 use kube::{Client, Config};
@@ -69,12 +70,30 @@ fn build(mut config: Config, outages: &Outages) -> Result<Client, kube::Error> {
     let http = ConnectionPool::new(https, outages.clone());
     let service = ServiceBuilder::new()
         .layer(config.base_uri_layer())
-        .layer_fn(|inner| InstrumentedService { inner, outages: outages.clone() })
+        .layer_fn(instrumented(outages))
         .option_layer(config.auth_layer()?)
         .layer(config.extra_headers_layer()?)
         .map_err(BoxError::from)
         .service(http);
     Ok(Client::new(service, config.default_namespace))
+}
+
+/// Builds a client of a service that is an API server itself.
+#[cfg(feature = "testing")]
+pub fn with_service<S, B>(service: S, namespace: &str, outages: &Outages) -> Client
+where
+    S: Service<Request<Body>, Response = Response<B>> + Send + Clone + 'static,
+    S::Error: Into<BoxError>,
+    S::Future: Send + 'static,
+    B: body::Body<Data = Bytes> + Send + Unpin + 'static,
+    B::Error: Into<BoxError>,
+{
+    Client::new(instrumented(outages)(service), namespace)
+}
+
+fn instrumented<S>(outages: &Outages) -> impl Fn(S) -> InstrumentedService<S> {
+    let outages = outages.clone();
+    move |inner| InstrumentedService { inner, outages: outages.clone() }
 }
 
 fn connector() -> HttpConnector {
@@ -101,7 +120,7 @@ pub struct DeadlineExceeded;
 pub struct SentIntoOutage;
 
 /// The body of a watch as a stream, or a complete body.
-type ResponseBody = Either<WatchBody<Incoming>, Full<Bytes>>;
+type ResponseBody<B> = Either<WatchBody<B>, Full<Bytes>>;
 
 /// Adds a deadline, metrics and a span to every request.
 #[derive(Clone)]
@@ -110,15 +129,17 @@ struct InstrumentedService<S> {
     outages: Outages,
 }
 
-impl<S> Service<Request<Body>> for InstrumentedService<S>
+impl<S, B> Service<Request<Body>> for InstrumentedService<S>
 where
-    S: Service<Request<Body>, Response = Response<Incoming>>,
+    S: Service<Request<Body>, Response = Response<B>>,
     S::Error: Into<BoxError>,
     S::Future: Send + 'static,
+    B: body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
 {
-    type Response = Response<ResponseBody>;
+    type Response = Response<ResponseBody<B>>;
     type Error = BoxError;
-    type Future = Pin<Box<dyn Future<Output = Result<Response<ResponseBody>, BoxError>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<ResponseBody<B>>, BoxError>> + Send>>;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         self.inner.poll_ready(context).map_err(Into::into)
@@ -139,7 +160,8 @@ where
             }
             // The library reads the complete body anyway; reading it here applies the deadline to it.
             let (parts, body) = response.into_parts();
-            Ok(Response::from_parts(parts, Either::Right(Full::new(body.collect().await?.to_bytes()))))
+            let complete = body.collect().await.map_err(Into::into)?.to_bytes();
+            Ok(Response::from_parts(parts, Either::Right(Full::new(complete))))
         };
         let with_deadline = tokio::time::timeout(REQUEST_DEADLINE, async move {
             tokio::select! {
@@ -221,7 +243,7 @@ impl RequestInfo {
         )
     }
 
-    fn record(&self, result: &Result<Response<ResponseBody>, BoxError>) {
+    fn record<B>(&self, result: &Result<Response<B>, BoxError>) {
         let span = tracing::Span::current();
         let code = match result {
             Ok(response) => {
@@ -249,6 +271,8 @@ pub(crate) fn is_watch(query: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use std::future::pending;
+
+    use hyper::body::Incoming;
 
     use super::*;
 

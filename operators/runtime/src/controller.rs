@@ -3,11 +3,11 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 
 use api::{ObjectStatus, ReconcileReason};
 use futures::FutureExt;
-use jiff::Timestamp;
 use kube::Client;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -210,12 +210,12 @@ impl<O: Operator> Controller<O> {
                 if self.managed_elsewhere(&undecodable.contract).await.is_some() {
                     return Ok(Requeue::After(POLL_FOREIGN_LEASE));
                 }
-                self.context.write_undecodable(&O::Object::KIND, &undecodable, Timestamp::now()).await?;
+                self.context.write_undecodable(&O::Object::KIND, &undecodable, crate::clock::now()).await?;
                 return Ok(Requeue::OnChange);
             }
         };
         if let Some(message) = self.managed_elsewhere(object.status().contract()).await {
-            self.context.write_conflict(&*object, message, Timestamp::now()).await?;
+            self.context.write_conflict(&*object, message, crate::clock::now()).await?;
             return Ok(Requeue::After(POLL_FOREIGN_LEASE));
         }
         if let Some(why) = self.stale(&key.namespace) {
@@ -223,7 +223,7 @@ impl<O: Operator> Controller<O> {
                 return Ok(Requeue::After(POLL_RESUMING));
             }
             let stale = Error::Transient { reason: ReconcileReason::WatchFailing.into(), message: why, stalled: true };
-            self.context.write(&*object, None, ReconcileOutcome::Failed(&stale), failures, Timestamp::now()).await?;
+            self.context.write(&*object, None, ReconcileOutcome::Failed(&stale), failures, crate::clock::now()).await?;
             return Ok(Requeue::After(POLL_STALE_WATCH));
         }
         // A late event of a child costs one needless apply. But the children of an object whose deletion was missed would be

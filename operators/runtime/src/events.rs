@@ -123,7 +123,7 @@ fn is_definite(error: &kube::Error) -> bool {
 impl Publisher {
     /// Publishes an Event about an object of that kind.
     pub fn publish(&self, kind: &ResourceKind, meta: &Meta, draft: EventDraft) {
-        self.publish_at(kind, meta, draft, Timestamp::now());
+        self.publish_at(kind, meta, draft, crate::clock::now());
     }
 
     fn publish_at(&self, kind: &ResourceKind, meta: &Meta, draft: EventDraft, now: Timestamp) {

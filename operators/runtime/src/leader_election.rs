@@ -11,7 +11,6 @@
 use std::pin::pin;
 use std::time::Duration;
 
-use jiff::Timestamp;
 use kube::Client;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -194,7 +193,7 @@ impl LeaderElector {
     async fn wait_for_change(&mut self) -> Result<(), LeaseError> {
         let identity = &self.identity;
         let wait_time = |observed: &ObservedRecord, monotonic| {
-            let now = Now { monotonic, wall: Timestamp::now() };
+            let now = Now { monotonic, wall: crate::clock::now() };
             match decide(observed, identity, None, now) {
                 ElectionStep::Wait(left) => Some(left),
                 _ => None,
@@ -267,7 +266,7 @@ impl LeaderElector {
         for _ in 0..3 {
             if let Some(record) =
                 self.lease_client.observed().record.clone().filter(|record| record.holder == self.identity)
-                && self.lease_client.write(&record.released(Timestamp::now()), RELEASE_TIMEOUT).await?
+                && self.lease_client.write(&record.released(crate::clock::now()), RELEASE_TIMEOUT).await?
             {
                 tracing::info!(lease = %self.lease, "lease released");
                 return Ok(());
@@ -285,7 +284,7 @@ impl LeaderElector {
     }
 
     fn now(&self) -> Now {
-        Now { monotonic: self.lease_client.elapsed(), wall: Timestamp::now() }
+        Now { monotonic: self.lease_client.elapsed(), wall: crate::clock::now() }
     }
 
     fn time_left(&self) -> Duration {

@@ -15,6 +15,7 @@
 pub mod apply;
 pub mod cache;
 pub mod client;
+pub mod clock;
 pub mod controller;
 pub mod crd;
 pub mod error;

@@ -69,7 +69,7 @@ impl ManagerPod {
                     Err(kube::Error::Api(refusal)) if refusal.code == 404 => return,
                     Err(kube::Error::Api(refusal)) if (400..500).contains(&refusal.code) && refusal.code != 429 => {
                         tracing::warn!(pod = %self.key, "the condition {WATCHING} cannot be written: {}", refusal.message);
-                        reported = Some(LastReported { health, since: Timestamp::now() });
+                        reported = Some(LastReported { health, since: crate::clock::now() });
                     }
                     Err(error) => {
                         tracing::debug!(pod = %self.key, %error, "the condition {WATCHING} cannot be written now");
@@ -113,7 +113,7 @@ impl ManagerPod {
 
     async fn report(&self, health: &WatchHealth, before: Option<&LastReported>) -> Result<LastReported, kube::Error> {
         let changed = before.is_none_or(|before| before.health.complete != health.complete);
-        let now = || Timestamp::now().round(Unit::Second).unwrap_or_default();
+        let now = || crate::clock::now().round(Unit::Second).unwrap_or_default();
         let since = before.filter(|_| !changed).map_or_else(now, |before| before.since);
         let status = if health.complete { ConditionStatus::True } else { ConditionStatus::False };
         let condition = json!({

@@ -3,7 +3,8 @@
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 
 use k8s_openapi::api::core::v1::Namespace;
 use kube::core::PartialObjectMeta;

@@ -2,7 +2,8 @@
 //! own backoff.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 
 use kube::Client;
 use tokio::sync::{Notify, watch};

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::ObjectStatus as _;
-use jiff::Timestamp;
 
 use crate::apply::{IndependentApplies, IndependentApplyError, adoption};
 use crate::cache::Projection;
@@ -29,7 +28,7 @@ pub async fn reconcile<O: Operator>(
     object: &Arc<O::Object>,
     failures: u32,
 ) -> Result<Requeue, Error> {
-    let now = Timestamp::now();
+    let now = crate::clock::now();
     let observed = match operator.observe(object).await {
         Ok(observed) => observed,
         Err(error) => {

@@ -1,9 +1,10 @@
 //! Delays between attempts. Only this file uses the crate `backoff` (see deny.toml for the reason and the alternative).
 
-use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
 use backoff::{ExponentialBackoff, ExponentialBackoffBuilder, backoff::Backoff as _};
+
+use crate::clock;
 
 /// The first delay after the reconcile of an object failed.
 const OBJECT_FIRST_DELAY: Duration = Duration::from_millis(200);
@@ -39,7 +40,8 @@ impl Backoff {
             .with_initial_interval(first)
             .with_max_interval(longest)
             .with_multiplier(2.0)
-            .with_randomization_factor(0.5)
+            // The random part is [`clock`]'s, as all others.
+            .with_randomization_factor(0.0)
             // By default, the crate gives up after 15 minutes; an operator never does.
             .with_max_elapsed_time(None)
             .build();
@@ -54,7 +56,8 @@ impl Backoff {
 
     /// The next delay.
     pub fn delay(&mut self) -> Duration {
-        self.sequence.next_backoff().unwrap_or(self.longest)
+        let delay = self.sequence.next_backoff().unwrap_or(self.longest);
+        delay / 2 + scattered(delay)
     }
 
     /// Starts over.
@@ -72,8 +75,7 @@ pub fn jittered(delay: Duration) -> Duration {
 /// A random time up to `longest`.
 #[must_use]
 pub fn scattered(longest: Duration) -> Duration {
-    // RandomState has another seed for each value: enough randomness to spread load, without another dependency.
-    let share = RandomState::new().hash_one(0_u8) % 1000;
+    let share = clock::random() % 1000;
     longest / 1000 * u32::try_from(share).unwrap_or(0)
 }
 

@@ -118,7 +118,7 @@ impl SampleDBOperator {
 
     fn observer(&self) -> Observer<'_, LiveApi, Servers> {
         let Self { stores, memory, settings, api, servers } = self;
-        Observer { stores, memory, settings, api, servers, now: Timestamp::now() }
+        Observer { stores, memory, settings, api, servers, now: runtime::clock::now() }
     }
 
     async fn access(&self, db: &Arc<SampleDB>) -> Result<ServerAccess, Error> {

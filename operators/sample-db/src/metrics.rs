@@ -79,7 +79,7 @@ fn values(observed: &Observed) -> [(MetricFamily, Option<f64>); 14] {
     let status = &observed.db.status;
     let backup = &status.backup;
     let verified = status.contract.condition(domain::BACKUP_VERIFIED).map(|of| of.status);
-    let now = Timestamp::now();
+    let now = runtime::clock::now();
     [
         (READY, Some(flag(status.contract.is_true(api::condition_type::READY)))),
         (NEXT, next_due(&observed.db, now).map(seconds)),

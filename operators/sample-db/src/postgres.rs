@@ -5,10 +5,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 
 use agent_protocol::PgUpgradeResult;
-use jiff::Timestamp;
 use runtime::Error;
 use runtime::plan::Key;
 
@@ -270,7 +270,9 @@ fn fingerprint(db: &SampleDB, access: &ServerAccess) -> u64 {
 fn ttl(db: &SampleDB, answer: &ServerProbe, failures: u32) -> Duration {
     match answer {
         _ if failures > 0 => retry_delay(failures),
-        ServerProbe::Answered(_) if blocks_clients(db) && is_step_recent(db, Timestamp::now()) => UPGRADE_ANSWER_TTL,
+        ServerProbe::Answered(_) if blocks_clients(db) && is_step_recent(db, runtime::clock::now()) => {
+            UPGRADE_ANSWER_TTL
+        }
         _ => ANSWER_TTL,
     }
 }

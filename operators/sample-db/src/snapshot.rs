@@ -63,7 +63,7 @@ impl Operator for SnapshotOperator {
     }
 
     async fn observe(&self, snapshot: &Arc<Snapshot>) -> Result<Observed, Error> {
-        observe::observe(&self.stores, &self.api, &self.settings.agent_image, snapshot, Timestamp::now()).await
+        observe::observe(&self.stores, &self.api, &self.settings.agent_image, snapshot, runtime::clock::now()).await
     }
 
     fn plan(observed: &Observed, now: Timestamp) -> SnapshotPlan {

@@ -12,7 +12,7 @@ use crate::imports::{self, Crate, Import, Read};
 mod tests;
 
 /// What a pure file must not contain outside of comments, texts and tests.
-const FORBIDDEN: [&str; 16] = [
+const FORBIDDEN: [&str; 17] = [
     "async ",
     ".await",
     "Client",
@@ -27,6 +27,7 @@ const FORBIDDEN: [&str; 16] = [
     "std::process",
     "std::thread",
     "RandomState::",
+    "clock::",
     "getrandom",
     "tracing::",
 ];

@@ -1,7 +1,6 @@
 //! The live systems behind a cluster: the API server, and etcd.
 
 use std::collections::BTreeSet;
-use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -58,12 +57,11 @@ impl LiveSystems {
 
 impl Queries for LiveQueries<'_> {
     fn now(&self) -> Timestamp {
-        Timestamp::now()
+        runtime::clock::now()
     }
 
-    /// Every `RandomState` is seeded by the operating system.
     fn random(&self) -> u64 {
-        RandomState::new().hash_one(0)
+        runtime::clock::random()
     }
 
     async fn wait(&self, time: Duration) {

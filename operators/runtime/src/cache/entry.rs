@@ -1,7 +1,7 @@
 //! One object as a store holds it: decoded, or undecodable.
 
 use std::sync::Arc;
-use std::time::Instant;
+use tokio::time::Instant;
 
 use api::Contract;
 use serde::Deserialize;

@@ -1,6 +1,6 @@
 //! Pure: the part of an object that a store keeps.
 
-use std::time::Instant;
+use tokio::time::Instant;
 
 use crate::apply::drift::Fingerprint;
 use crate::plan::meta::{Meta, Owner, ResourceKind};

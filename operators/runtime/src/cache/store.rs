@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Instant;
+use tokio::time::Instant;
 
 use super::applied_cache::AppliedCache;
 use super::entry::CacheEntry;

@@ -1,8 +1,9 @@
 //! The names of a Lease and of its candidates.
 
 use std::fmt;
-use std::hash::{BuildHasher, RandomState};
 use std::str::FromStr;
+
+use crate::clock;
 
 /// The namespace and the name of a Lease. Displays and parses as `namespace/name`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -42,12 +43,7 @@ impl FromStr for LeaseName {
 pub fn identity(pod_name: Option<&str>) -> String {
     let host = || std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned();
     let name = pod_name.filter(|name| !name.is_empty()).map_or_else(host, str::to_owned);
-    format!("{name}_{:016x}", random())
-}
-
-/// A random number; every `RandomState` is seeded by the operating system.
-pub(super) fn random() -> u64 {
-    RandomState::new().hash_one(0)
+    format!("{name}_{:016x}", clock::random())
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::name::random;
+use crate::clock::random;
 use crate::leader_election::decision::RETRY_PERIOD;
 
 /// The retry period, extended by up to a fifth at random, so that candidates do not retry simultaneously.

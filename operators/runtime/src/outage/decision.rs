@@ -3,7 +3,8 @@
 //! One failed request does not show that: its connection may be broken, or a webhook or an aggregated API unavailable. So a
 //! request without a response only raises a suspicion, which triggers a probe.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// How long no further probe is sent after a successful one: repeated failures without an outage cost little.
 const ANSWER_TTL: Duration = Duration::from_secs(10);

@@ -1,6 +1,6 @@
 //! Pure: our HorizontalPodAutoscalers.
 
-use std::time::Instant;
+use tokio::time::Instant;
 
 use serde::Deserialize;
 

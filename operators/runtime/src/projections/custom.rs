@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
-use std::time::Instant;
+use tokio::time::Instant;
 
 use jiff::Timestamp;
 use serde::Deserialize;

@@ -2,7 +2,7 @@
 
 use api::Reason;
 use std::collections::BTreeMap;
-use std::time::Instant;
+use tokio::time::Instant;
 
 use jiff::Timestamp;
 use serde::Deserialize;

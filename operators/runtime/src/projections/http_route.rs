@@ -1,6 +1,6 @@
 //! Pure: our HTTPRoutes. The CRDs of the Gateway API are optional.
 
-use std::time::Instant;
+use tokio::time::Instant;
 
 use jiff::Timestamp;
 use serde::Deserialize;

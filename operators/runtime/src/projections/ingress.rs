@@ -1,6 +1,6 @@
 //! Pure: our Ingresses.
 
-use std::time::Instant;
+use tokio::time::Instant;
 
 use jiff::Timestamp;
 use serde::Deserialize;

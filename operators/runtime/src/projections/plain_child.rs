@@ -1,7 +1,7 @@
 //! Pure: children of which only identity and drift matter.
 
 use std::marker::PhantomData;
-use std::time::Instant;
+use tokio::time::Instant;
 
 use crate::apply::drift::{Additions, Fingerprint};
 use crate::cache::Projection;

@@ -4,7 +4,7 @@
 
 use api::PodReason;
 use std::collections::BTreeMap;
-use std::time::Instant;
+use tokio::time::Instant;
 
 use jiff::Timestamp;
 use serde::Deserialize;

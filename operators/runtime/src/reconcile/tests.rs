@@ -5,6 +5,7 @@ use std::sync::Mutex;
 
 use api::sample::SampleStatus;
 use http::{Method, Request, Response};
+use jiff::Timestamp;
 use kube::Client;
 use kube::client::Body;
 use serde_json::json;

@@ -1,7 +1,8 @@
 //! Changes of a server's password, parameters and access rules.
 
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 
 use postgres_protocol::escape::{escape_identifier, escape_literal};
 use tokio_postgres::Client;

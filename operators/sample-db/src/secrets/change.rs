@@ -1,7 +1,6 @@
 //! Creates Secrets with random passwords, updates and deletes them.
 
 use api::sample_db::SampleDBReason;
-use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::{Api, Client};
@@ -44,7 +43,7 @@ impl Secrets {
         if may_have_data(db) {
             // The server has another password, and gets this one at its next start.
             desired.metadata.annotations =
-                Some([(PASSWORD_REGENERATED_AT.to_owned(), Timestamp::now().to_string())].into());
+                Some([(PASSWORD_REGENERATED_AT.to_owned(), runtime::clock::now().to_string())].into());
         }
         match api(client, &key).create(&PostParams::default(), &desired).await {
             Ok(_) => Ok(()),

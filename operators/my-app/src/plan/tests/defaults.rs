@@ -101,7 +101,7 @@ fn defaults_that_another_client_removed_are_restored() {
         let view = Arc::get_mut(&mut before.view).unwrap();
         (view.template.has_defaults, view.meta.uid) = (true, uid.into());
         let mut replaced = plain(&spec, false);
-        Arc::get_mut(&mut replaced.view).unwrap().carry_over(Some(&*before.view), std::time::Instant::now());
+        Arc::get_mut(&mut replaced.view).unwrap().carry_over(Some(&*before.view), tokio::time::Instant::now());
         over(app_observed(&spec, 2, None), replaced)
     };
     assert_eq!(seen("d"), Some(true));

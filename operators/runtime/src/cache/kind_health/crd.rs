@@ -1,7 +1,7 @@
 //! The state of the kind's CRD.
 
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use tokio::time::Instant;
 
 use super::KindHealth;
 use crate::crd::schema::{self, CrdState};

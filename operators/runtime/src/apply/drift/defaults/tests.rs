@@ -1,6 +1,6 @@
 //! Children as Kubernetes 1.36.3 creates them, with the ownership that it records.
 
-use std::time::Instant;
+use tokio::time::Instant;
 
 use serde_json::json;
 
