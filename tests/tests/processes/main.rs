@@ -17,6 +17,7 @@ mod deployed;
 mod stage;
 
 mod blind;
+mod conformance;
 mod contested;
 mod crash;
 mod errors;
@@ -71,6 +72,7 @@ fn main() -> ExitCode {
         leadership::a_standby_watches_again_after_a_silence_of_4_s,
         permissions_restart_on::each_object_is_read_once_a_minute_and_a_missing_permission_is_reported,
         idle::converged_objects_cause_no_request_for_a_minute,
+        conformance::the_api_server_in_memory_answers_as_the_real_one,
         half_open::a_change_behind_half_open_watches_is_acted_on_within_60_s,
         half_open::when_every_connection_hangs_the_work_goes_on_within_60_s,
         two_installs::the_second_takes_over_when_the_first_is_killed,

@@ -1,0 +1,81 @@
+//! Pure: the hash of a pod template, and its comparison.
+
+use serde_json::{Map, Value, json};
+
+use super::super::object::{remove, set};
+
+/// The label by which the pods of a template are known.
+pub(super) const HASH: &str = "pod-template-hash";
+
+/// The characters of a hash: those of which no words are made.
+const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
+
+/// The hash of a template. Real hashes differ: theirs depend on the types of Go.
+pub(super) fn hash(template: &Value, collisions: Option<i64>) -> String {
+    let collisions = collisions.map(|count| count.to_string()).unwrap_or_default();
+    let text = format!("{template}{collisions}");
+    let fnv = text.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    let letter = |digit: u8| ALPHABET.get(usize::from(digit) % ALPHABET.len()).copied().map_or('b', char::from);
+    fnv.to_string().bytes().map(letter).collect()
+}
+
+/// The template of a ReplicaSet.
+pub(super) fn with_hash(template: &Value, hash: &str) -> Value {
+    let mut template = template.clone();
+    set(&mut template, &["metadata", "labels", HASH], json!(hash));
+    template
+}
+
+/// The selector of a ReplicaSet.
+pub(super) fn selector_with_hash(selector: &Value, hash: &str) -> Value {
+    let mut selector = selector.clone();
+    set(&mut selector, &["matchLabels", HASH], json!(hash));
+    selector
+}
+
+/// Whether both templates make the same pods.
+pub(super) fn is_same(one: &Value, other: &Value) -> bool {
+    one["spec"] == other["spec"] && plain(&one["metadata"]) == plain(&other["metadata"])
+}
+
+/// The metadata of a template without its hash, and without empty fields.
+fn plain(metadata: &Value) -> Map<String, Value> {
+    let mut metadata = metadata.clone();
+    remove(&mut metadata, &["labels", HASH]);
+    let fields = metadata.as_object().into_iter().flatten();
+    fields.filter(|(_, value)| !is_empty(value)).map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Object(fields) => fields.is_empty(),
+        Value::Array(list) => list.is_empty(),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hash_depends_on_the_template_and_the_collisions() {
+        let template = json!({ "metadata": { "labels": { "app": "a" } }, "spec": {} });
+        assert_eq!(hash(&template, None), hash(&template.clone(), None));
+        assert_ne!(hash(&template, None), hash(&template, Some(1)));
+        assert_ne!(hash(&template, None), hash(&json!({ "spec": {} }), None));
+        assert!(hash(&template, None).bytes().all(|byte| ALPHABET.contains(&byte)));
+    }
+
+    #[test]
+    fn the_hash_and_empty_metadata_make_no_difference() {
+        let template = json!({ "metadata": { "labels": { "app": "a" } }, "spec": { "x": {} } });
+        assert!(is_same(&template, &with_hash(&template, "h")));
+        let bare = json!({ "spec": { "x": {} } });
+        let empty = json!({ "metadata": { "labels": {}, "creationTimestamp": null }, "spec": { "x": {} } });
+        assert!(is_same(&empty, &bare));
+        assert!(!is_same(&template, &json!({ "metadata": { "labels": { "app": "b" } }, "spec": { "x": {} } })));
+        assert!(!is_same(&template, &json!({ "metadata": { "labels": { "app": "a" } }, "spec": {} })));
+    }
+}

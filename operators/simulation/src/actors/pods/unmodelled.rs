@@ -1,0 +1,51 @@
+//! Pure: what of a pod the model lacks.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::super::object::{items, text};
+use super::Find;
+
+/// What of a pod the scheduler and the kubelet cannot do.
+pub(super) fn of_pod(pod: &Value) -> Vec<String> {
+    let spec = &pod["spec"];
+    let mut lacks = Vec::new();
+    let policy = text(&spec["restartPolicy"]);
+    if !matches!(policy, "" | "Always") {
+        lacks.push(format!("restartPolicy {policy}"));
+    }
+    for container in items(&spec["initContainers"]) {
+        let image = text(&container["image"]);
+        if image.contains("nope") || image.contains("crash") || !container["restartPolicy"].is_null() {
+            lacks.push(format!(
+                "init container {} of the image {image} that fails or keeps running",
+                text(&container["name"])
+            ));
+        }
+    }
+    for affinity in ["nodeAffinity", "podAffinity", "podAntiAffinity"] {
+        if !spec["affinity"][affinity]["requiredDuringSchedulingIgnoredDuringExecution"].is_null() {
+            lacks.push(format!("required {affinity}"));
+        }
+    }
+    if items(&spec["topologySpreadConstraints"]).iter().any(|one| text(&one["whenUnsatisfiable"]) != "ScheduleAnyway") {
+        lacks.push("topologySpreadConstraints with DoNotSchedule".to_owned());
+    }
+    let volumes = items(&spec["volumes"]).iter();
+    lacks.extend(volumes.filter(|volume| !volume["ephemeral"].is_null()).map(|_| "an ephemeral volume".to_owned()));
+    lacks
+}
+
+/// Which of its PVCs nobody binds.
+pub(super) fn unbound(pod: &Value, find: &Find<'_>) -> Vec<String> {
+    let is_unbound = |claim: &Arc<Value>| claim["status"]["phase"] != "Bound";
+    let unbound = claims(pod).filter(|claim| find("persistentvolumeclaims", claim).as_ref().is_some_and(is_unbound));
+    unbound.map(|claim| format!("the PVC {claim} is not bound")).collect()
+}
+
+/// The names of its PVCs.
+pub(super) fn claims(pod: &Value) -> impl Iterator<Item = &str> {
+    let volumes = items(&pod["spec"]["volumes"]).iter();
+    volumes.filter_map(|volume| volume["persistentVolumeClaim"]["claimName"].as_str())
+}

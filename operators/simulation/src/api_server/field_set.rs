@@ -1,0 +1,221 @@
+//! A set of paths of fields, as an entry of `managedFields` holds it: a port of `fieldpath.Set` of structured-merge-diff.
+
+mod encoding;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use serde_json::Value;
+
+use super::field_types::FieldType;
+
+/// A step of a path. The order is that of the real library: fields, then list items by key, by value, by index.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PathElement {
+    /// A field of a struct, or a key of a map.
+    Field(String),
+    /// The item of a list that has these values in its key fields, sorted by field.
+    Key(Vec<(String, Scalar)>),
+    /// The item of a set.
+    Value(Scalar),
+    /// The item at an index: only of lists that are invalid, since the lists that are indexed are atomic.
+    Index(usize),
+}
+
+/// A value in a path. The order is that of the real library.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scalar {
+    /// A whole number.
+    Integer(i64),
+    /// A string.
+    Text(String),
+    /// True or false.
+    Boolean(bool),
+    /// Anything else, as JSON.
+    Json(String),
+}
+
+impl Scalar {
+    /// That value of an object.
+    #[must_use]
+    pub fn of(value: &Value) -> Self {
+        match value {
+            Value::String(text) => Self::Text(text.clone()),
+            Value::Bool(boolean) => Self::Boolean(*boolean),
+            other => other.as_i64().map_or_else(|| Self::Json(other.to_string()), Self::Integer),
+        }
+    }
+
+    fn to_value(&self) -> Value {
+        match self {
+            Self::Integer(number) => Value::from(*number),
+            Self::Text(text) => Value::from(text.as_str()),
+            Self::Boolean(boolean) => Value::from(*boolean),
+            Self::Json(json) => serde_json::from_str(json).unwrap_or_default(),
+        }
+    }
+}
+
+impl fmt::Display for Scalar {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Integer(number) => write!(out, "{number}"),
+            Self::Text(text) => write!(out, "{text:?}"),
+            Self::Boolean(boolean) => write!(out, "{boolean}"),
+            Self::Json(json) => out.write_str(json),
+        }
+    }
+}
+
+impl fmt::Display for PathElement {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Field(name) => write!(out, ".{name}"),
+            Self::Key(fields) => {
+                let fields: Vec<String> = fields.iter().map(|(name, value)| format!("{name}={value}")).collect();
+                write!(out, "[{}]", fields.join(","))
+            }
+            Self::Value(value) => write!(out, "[={value}]"),
+            Self::Index(index) => write!(out, "[{index}]"),
+        }
+    }
+}
+
+/// A path in the notation of conflict messages: `.spec.ports[port=80,protocol="TCP"].name`.
+#[must_use]
+pub fn display(path: &[PathElement]) -> String {
+    path.iter().map(ToString::to_string).collect()
+}
+
+/// A set of paths. A path in the set says nothing about the paths below it: those are in the set or not on their own.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FieldSet {
+    members: BTreeSet<PathElement>,
+    /// Never holds an empty set.
+    children: BTreeMap<PathElement, FieldSet>,
+}
+
+impl FieldSet {
+    /// Adds a path. The empty path is the whole object, whose ownership is not tracked.
+    pub fn insert(&mut self, path: &[PathElement]) {
+        match path {
+            [] => {}
+            [last] => {
+                self.members.insert(last.clone());
+            }
+            [first, rest @ ..] => self.children.entry(first.clone()).or_default().insert(rest),
+        }
+    }
+
+    /// Whether there is no path.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.members.is_empty() && self.children.is_empty()
+    }
+
+    /// Whether the path is in the set.
+    #[must_use]
+    pub fn contains(&self, path: &[PathElement]) -> bool {
+        match path {
+            [] => false,
+            [last] => self.members.contains(last),
+            [first, rest @ ..] => self.children.get(first).is_some_and(|set| set.contains(rest)),
+        }
+    }
+
+    /// The paths below that one.
+    #[must_use]
+    pub fn below(&self, element: &PathElement) -> Option<&Self> {
+        self.children.get(element)
+    }
+
+    /// The paths of either.
+    #[must_use]
+    pub fn union(&self, other: &Self) -> Self {
+        let mut both = self.clone();
+        both.extend(other);
+        both
+    }
+
+    fn extend(&mut self, other: &Self) {
+        self.members.extend(other.members.iter().cloned());
+        for (element, set) in &other.children {
+            self.children.entry(element.clone()).or_default().extend(set);
+        }
+    }
+
+    /// The paths that both have.
+    #[must_use]
+    pub fn intersection(&self, other: &Self) -> Self {
+        let common = |(element, set): (&PathElement, &Self)| {
+            let common = set.intersection(other.children.get(element)?);
+            (!common.is_empty()).then(|| (element.clone(), common))
+        };
+        Self {
+            members: self.members.intersection(&other.members).cloned().collect(),
+            children: self.children.iter().filter_map(common).collect(),
+        }
+    }
+
+    /// The paths that the other has not.
+    #[must_use]
+    pub fn difference(&self, other: &Self) -> Self {
+        let rest = |(element, set): (&PathElement, &Self)| {
+            let rest = other.children.get(element).map_or_else(|| set.clone(), |other| set.difference(other));
+            (!rest.is_empty()).then(|| (element.clone(), rest))
+        };
+        Self {
+            members: self.members.difference(&other.members).cloned().collect(),
+            children: self.children.iter().filter_map(rest).collect(),
+        }
+    }
+
+    /// The same, with each named field that has paths below it. A field of a struct is in no set that an apply makes if it has
+    /// fields of its own, yet it must not be removed while those stay.
+    #[must_use]
+    pub fn with_named_fields(&self, types: &FieldType) -> Self {
+        let mut members = self.members.clone();
+        let mut children = BTreeMap::new();
+        for (element, set) in &self.children {
+            let below = match element {
+                PathElement::Field(name) => {
+                    if types.names(name) {
+                        members.insert(element.clone());
+                    }
+                    types.field(name)
+                }
+                PathElement::Key(_) | PathElement::Value(_) | PathElement::Index(_) => types.items(),
+            };
+            children.insert(element.clone(), set.with_named_fields(below));
+        }
+        Self { members, children }
+    }
+
+    /// All paths: first those of this level, then those below.
+    #[must_use]
+    pub fn paths(&self) -> Vec<Vec<PathElement>> {
+        let mut all = Vec::new();
+        self.collect(&mut Vec::new(), &mut all);
+        all
+    }
+
+    fn collect(&self, path: &mut Vec<PathElement>, all: &mut Vec<Vec<PathElement>>) {
+        for element in &self.members {
+            all.push(path.iter().chain([element]).cloned().collect());
+        }
+        for (element, set) in &self.children {
+            path.push(element.clone());
+            set.collect(path, all);
+            path.pop();
+        }
+    }
+}
+
+impl fmt::Display for FieldSet {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let paths: Vec<String> = self.paths().iter().map(|path| display(path)).collect();
+        out.write_str(&paths.join("\n"))
+    }
+}

@@ -1,0 +1,219 @@
+//! The markers of built-in kinds. Made from the schema of client-go 0.36 (applyconfigurations/internal/internal.go); only fields
+//! with a marker, or with a marker below them, are listed. Lists without a marker are atomic.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::pods::{
+    CONDITIONS, FLEX_VOLUME_SOURCE, OBJECT_META, PERSISTENT_VOLUME_CLAIM_SPEC, POD, POD_TEMPLATE_SPEC, SECRET_REF,
+};
+use super::{FieldType, ListKey, ListType};
+
+use Marker::{Atomic, Keyed, KeyedAtomic, Map, Set, Struct};
+
+/// The fields of a struct that have a marker, or one below them.
+pub(super) type Fields = &'static [(&'static str, Marker)];
+
+/// How a field merges.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Marker {
+    /// As a whole, though it is a map or a struct.
+    Atomic,
+    /// A list of values.
+    Set,
+    /// A map with any keys; its values have no marker.
+    Map,
+    /// A list of structs that are told apart by these fields.
+    Keyed(&'static [&'static str], Fields),
+    /// A list of structs that are told apart by these fields, and each owned as a whole.
+    KeyedAtomic(&'static [&'static str]),
+    /// A struct.
+    Struct(Fields),
+}
+
+/// The status of a kind whose only marker is that of its conditions.
+const STATUS: Fields = &[("conditions", CONDITIONS)];
+/// A kind without markers but those of its metadata.
+const METADATA_ONLY: Fields = &[("metadata", Struct(OBJECT_META))];
+const WORKLOAD_SPEC: Fields = &[("selector", Atomic), ("template", Struct(POD_TEMPLATE_SPEC))];
+const WORKLOAD: Fields =
+    &[("metadata", Struct(OBJECT_META)), ("spec", Struct(WORKLOAD_SPEC)), ("status", Struct(STATUS))];
+const UNCOUNTED_TERMINATED_PODS: Fields = &[("failed", Set), ("succeeded", Set)];
+const JOB_STATUS: Fields = &[("uncountedTerminatedPods", Struct(UNCOUNTED_TERMINATED_PODS))];
+const JOB: Fields =
+    &[("metadata", Struct(OBJECT_META)), ("spec", Struct(WORKLOAD_SPEC)), ("status", Struct(JOB_STATUS))];
+const JOB_TEMPLATE_SPEC: Fields = &[("metadata", Struct(OBJECT_META)), ("spec", Struct(WORKLOAD_SPEC))];
+const CRON_JOB_SPEC: Fields = &[("jobTemplate", Struct(JOB_TEMPLATE_SPEC))];
+const CRON_JOB: Fields = &[("metadata", Struct(OBJECT_META)), ("spec", Struct(CRON_JOB_SPEC))];
+const SERVICE_SPEC: Fields = &[("ports", Keyed(&["port", "protocol"], &[])), ("selector", Atomic)];
+const SERVICE: Fields =
+    &[("metadata", Struct(OBJECT_META)), ("spec", Struct(SERVICE_SPEC)), ("status", Struct(STATUS))];
+const CONFIG_MAP: Fields = &[("binaryData", Map), ("data", Map), ("metadata", Struct(OBJECT_META))];
+const SECRET: Fields = &[("data", Map), ("metadata", Struct(OBJECT_META)), ("stringData", Map)];
+const PERSISTENT_VOLUME_CLAIM_STATUS: Fields =
+    &[("allocatedResourceStatuses", Map), ("allocatedResources", Map), ("capacity", Map), ("conditions", CONDITIONS)];
+const PERSISTENT_VOLUME_CLAIM: Fields = &[
+    ("metadata", Struct(OBJECT_META)),
+    ("spec", Struct(PERSISTENT_VOLUME_CLAIM_SPEC)),
+    ("status", Struct(PERSISTENT_VOLUME_CLAIM_STATUS)),
+];
+const CSI_PERSISTENT_VOLUME_SOURCE: Fields = &[
+    ("controllerExpandSecretRef", Atomic),
+    ("controllerPublishSecretRef", Atomic),
+    ("nodeExpandSecretRef", Atomic),
+    ("nodePublishSecretRef", Atomic),
+    ("nodeStageSecretRef", Atomic),
+    ("volumeAttributes", Map),
+];
+const VOLUME_NODE_AFFINITY: Fields = &[("required", Atomic)];
+const PERSISTENT_VOLUME_SPEC: Fields = &[
+    ("capacity", Map),
+    ("cephfs", Struct(SECRET_REF)),
+    ("cinder", Struct(SECRET_REF)),
+    ("claimRef", Atomic),
+    ("csi", Struct(CSI_PERSISTENT_VOLUME_SOURCE)),
+    ("flexVolume", Struct(FLEX_VOLUME_SOURCE)),
+    ("iscsi", Struct(SECRET_REF)),
+    ("nodeAffinity", Struct(VOLUME_NODE_AFFINITY)),
+    ("rbd", Struct(SECRET_REF)),
+    ("scaleIO", Struct(SECRET_REF)),
+    ("storageos", Struct(SECRET_REF)),
+];
+const PERSISTENT_VOLUME: Fields = &[("metadata", Struct(OBJECT_META)), ("spec", Struct(PERSISTENT_VOLUME_SPEC))];
+const INGRESS_SERVICE_BACKEND: Fields = &[("port", Atomic)];
+const INGRESS_BACKEND: Fields = &[("resource", Atomic), ("service", Struct(INGRESS_SERVICE_BACKEND))];
+const INGRESS_SPEC: Fields = &[("defaultBackend", Struct(INGRESS_BACKEND))];
+const INGRESS: Fields = &[("metadata", Struct(OBJECT_META)), ("spec", Struct(INGRESS_SPEC))];
+const NETWORK_POLICY_SPEC: Fields = &[("podSelector", Atomic)];
+const NETWORK_POLICY: Fields = &[("metadata", Struct(OBJECT_META)), ("spec", Struct(NETWORK_POLICY_SPEC))];
+const HORIZONTAL_POD_AUTOSCALER: Fields = &[("metadata", Struct(OBJECT_META)), ("status", Struct(STATUS))];
+const POD_DISRUPTION_BUDGET_SPEC: Fields = &[("selector", Atomic)];
+const POD_DISRUPTION_BUDGET_STATUS: Fields = &[("conditions", CONDITIONS), ("disruptedPods", Map)];
+const POD_DISRUPTION_BUDGET: Fields = &[
+    ("metadata", Struct(OBJECT_META)),
+    ("spec", Struct(POD_DISRUPTION_BUDGET_SPEC)),
+    ("status", Struct(POD_DISRUPTION_BUDGET_STATUS)),
+];
+const EVENT: Fields =
+    &[("involvedObject", Atomic), ("metadata", Struct(OBJECT_META)), ("regarding", Atomic), ("related", Atomic)];
+const NAMESPACE: Fields = &[("metadata", Struct(OBJECT_META)), ("status", Struct(STATUS))];
+const NODE_SPEC: Fields = &[("podCIDRs", Set)];
+const NODE_STATUS: Fields =
+    &[("addresses", CONDITIONS), ("allocatable", Map), ("capacity", Map), ("conditions", CONDITIONS)];
+const NODE: Fields = &[("metadata", Struct(OBJECT_META)), ("spec", Struct(NODE_SPEC)), ("status", Struct(NODE_STATUS))];
+const SERVICE_ACCOUNT: Fields = &[("metadata", Struct(OBJECT_META)), ("secrets", KeyedAtomic(&["name"]))];
+const ROLE_BINDING: Fields = &[("metadata", Struct(OBJECT_META)), ("roleRef", Atomic)];
+const STORAGE_CLASS: Fields = &[("metadata", Struct(OBJECT_META)), ("parameters", Map)];
+const RESOURCE_QUOTA_SPEC: Fields = &[("hard", Map), ("scopeSelector", Atomic)];
+const RESOURCE_QUOTA_STATUS: Fields = &[("hard", Map), ("used", Map)];
+const RESOURCE_QUOTA: Fields = &[
+    ("metadata", Struct(OBJECT_META)),
+    ("spec", Struct(RESOURCE_QUOTA_SPEC)),
+    ("status", Struct(RESOURCE_QUOTA_STATUS)),
+];
+
+/// The empty objects of kinds whose Go structs always write the same fields.
+const EMPTY_METADATA: &str = r#"{"metadata":{}}"#;
+const EMPTY_SPEC: &str = r#"{"metadata":{},"spec":{}}"#;
+const EMPTY: &str = r#"{"metadata":{},"spec":{},"status":{}}"#;
+const EMPTY_ROLE: &str = r#"{"metadata":{},"rules":null}"#;
+const EMPTY_BINDING: &str = r#"{"metadata":{},"roleRef":{"apiGroup":"","kind":"","name":""}}"#;
+
+/// Of the kinds Event of both groups: the fields that one has not are empty before and after each write.
+const EMPTY_EVENT: &str = r#"{"metadata":{},"involvedObject":{},"regarding":{},"source":{},"deprecatedSource":{}}"#;
+
+/// The type of the objects of a built-in kind, and an object without content, as its Go struct writes it (1.36); `None` if there
+/// is no such kind here.
+pub(super) fn kind(plural: &str) -> (FieldType, Option<Value>) {
+    let (fields, empty) = match plural {
+        "pods" => (POD, r#"{"metadata":{},"spec":{"containers":null},"status":{}}"#),
+        "deployments" => (
+            WORKLOAD,
+            r#"{"metadata":{},"spec":{"selector":null,"template":{"metadata":{},"spec":{"containers":null}},"strategy":{}},"status":{}}"#,
+        ),
+        "statefulsets" => (
+            WORKLOAD,
+            r#"{"metadata":{},"spec":{"selector":null,"template":{"metadata":{},"spec":{"containers":null}},"serviceName":"","updateStrategy":{}},"status":{"replicas":0,"availableReplicas":0}}"#,
+        ),
+        "replicasets" => (
+            WORKLOAD,
+            r#"{"metadata":{},"spec":{"selector":null,"template":{"metadata":{},"spec":{"containers":null}}},"status":{"replicas":0}}"#,
+        ),
+        "daemonsets" => (
+            WORKLOAD,
+            r#"{"metadata":{},"spec":{"selector":null,"template":{"metadata":{},"spec":{"containers":null}},"updateStrategy":{}},"status":{"currentNumberScheduled":0,"numberMisscheduled":0,"desiredNumberScheduled":0,"numberReady":0}}"#,
+        ),
+        "jobs" => {
+            (JOB, r#"{"metadata":{},"spec":{"template":{"metadata":{},"spec":{"containers":null}}},"status":{}}"#)
+        }
+        "cronjobs" => (
+            CRON_JOB,
+            r#"{"metadata":{},"spec":{"schedule":"","jobTemplate":{"metadata":{},"spec":{"template":{"metadata":{},"spec":{"containers":null}}}}},"status":{}}"#,
+        ),
+        "services" => (SERVICE, r#"{"metadata":{},"spec":{},"status":{"loadBalancer":{}}}"#),
+        "configmaps" => (CONFIG_MAP, EMPTY_METADATA),
+        "secrets" => (SECRET, EMPTY_METADATA),
+        "persistentvolumeclaims" => (PERSISTENT_VOLUME_CLAIM, r#"{"metadata":{},"spec":{"resources":{}},"status":{}}"#),
+        "persistentvolumes" => (PERSISTENT_VOLUME, EMPTY),
+        "ingresses" => (INGRESS, r#"{"metadata":{},"spec":{},"status":{"loadBalancer":{}}}"#),
+        "networkpolicies" => (NETWORK_POLICY, r#"{"metadata":{},"spec":{"podSelector":{}}}"#),
+        "horizontalpodautoscalers" => (
+            HORIZONTAL_POD_AUTOSCALER,
+            r#"{"metadata":{},"spec":{"scaleTargetRef":{"kind":"","name":""},"maxReplicas":0},"status":{"desiredReplicas":0,"currentMetrics":null}}"#,
+        ),
+        "poddisruptionbudgets" => (
+            POD_DISRUPTION_BUDGET,
+            r#"{"metadata":{},"spec":{},"status":{"disruptionsAllowed":0,"currentHealthy":0,"desiredHealthy":0,"expectedPods":0}}"#,
+        ),
+        "leases" => (METADATA_ONLY, EMPTY_SPEC),
+        "events" => (EVENT, EMPTY_EVENT),
+        "namespaces" => (NAMESPACE, EMPTY),
+        "nodes" => (
+            NODE,
+            r#"{"metadata":{},"spec":{},"status":{"daemonEndpoints":{"kubeletEndpoint":{"Port":0}},"nodeInfo":{"machineID":"","systemUUID":"","bootID":"","kernelVersion":"","osImage":"","containerRuntimeVersion":"","kubeletVersion":"","kubeProxyVersion":"","operatingSystem":"","architecture":""}}}"#,
+        ),
+        "serviceaccounts" => (SERVICE_ACCOUNT, EMPTY_METADATA),
+        "endpoints" => (METADATA_ONLY, EMPTY_METADATA),
+        "endpointslices" => (METADATA_ONLY, r#"{"metadata":{},"addressType":"","endpoints":null,"ports":null}"#),
+        "roles" => (METADATA_ONLY, EMPTY_ROLE),
+        "rolebindings" => (ROLE_BINDING, EMPTY_BINDING),
+        "clusterroles" => (METADATA_ONLY, EMPTY_ROLE),
+        "clusterrolebindings" => (ROLE_BINDING, EMPTY_BINDING),
+        "storageclasses" => (STORAGE_CLASS, r#"{"metadata":{},"provisioner":""}"#),
+        "resourcequotas" => (RESOURCE_QUOTA, EMPTY),
+        "limitranges" => (METADATA_ONLY, r#"{"metadata":{},"spec":{"limits":null}}"#),
+        _ => return (struct_of(METADATA_ONLY), None),
+    };
+    (struct_of(fields), serde_json::from_str(empty).ok())
+}
+
+/// The type of the metadata of all kinds.
+pub(super) fn object_meta() -> FieldType {
+    struct_of(OBJECT_META)
+}
+
+fn struct_of(fields: Fields) -> FieldType {
+    let fields: BTreeMap<_, _> = fields.iter().map(|(name, marker)| ((*name).to_owned(), field(*marker))).collect();
+    FieldType::Map { fields, others: None }
+}
+
+fn field(marker: Marker) -> FieldType {
+    match marker {
+        Atomic => FieldType::Atomic,
+        Set => FieldType::List { list: ListType::Set, items: Box::new(FieldType::Plain) },
+        Map => FieldType::Map { fields: BTreeMap::new(), others: Some(Box::new(FieldType::Plain)) },
+        Keyed(keys, fields) => keyed(keys, struct_of(fields)),
+        KeyedAtomic(keys) => keyed(keys, FieldType::Atomic),
+        Struct(fields) => struct_of(fields),
+    }
+}
+
+fn keyed(keys: &[&str], items: FieldType) -> FieldType {
+    FieldType::List { list: ListType::Map(keys.iter().map(|key| list_key(key)).collect()), items: Box::new(items) }
+}
+
+/// A key field. The only one that may be missing in a valid object is the protocol of a port.
+fn list_key(name: &str) -> ListKey {
+    ListKey { name: name.to_owned(), default: (name == "protocol").then(|| Value::from("TCP")) }
+}

@@ -1,0 +1,66 @@
+//! Pure: the lines of a watch.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use hyper::body::Bytes;
+use serde_json::{Value, json};
+
+use super::selection::Selection;
+use crate::api_server::answer::{metadata_of, status};
+use crate::api_server::errors;
+use crate::api_server::kinds::KindId;
+use crate::api_server::state::{Change, Event, State};
+
+/// The event of a change, if the watch selects the object before or after it.
+pub(super) fn event(change: &Change, selection: &Selection, metadata_only: bool) -> Option<Bytes> {
+    if !selection.has_key(&change.key) {
+        return None;
+    }
+    let matches = |object: &Arc<Value>| selection.matches(object);
+    let is = matches(&change.after);
+    let was = change.before.as_ref().map(matches);
+    let (name, object) = match (&change.event, was, is) {
+        (Event::Deleted, None, true) | (Event::Deleted, Some(true), _) => ("DELETED", (*change.after).clone()),
+        (Event::Added | Event::Modified, None | Some(false), true) => ("ADDED", (*change.after).clone()),
+        (Event::Added | Event::Modified, Some(true), true) => ("MODIFIED", (*change.after).clone()),
+        // The object is the last one that matched, with the version of the change.
+        (Event::Added | Event::Modified, Some(true), false) => {
+            let mut last = change.before.as_deref().cloned()?;
+            last["metadata"]["resourceVersion"] = json!(change.version.to_string());
+            ("DELETED", last)
+        }
+        _ => return None,
+    };
+    Some(line(name, &reduced(object, metadata_only)))
+}
+
+/// The present objects as added, for a watch without a version.
+pub(super) fn present(state: &State, kind: KindId, selection: &Selection, metadata_only: bool) -> VecDeque<Bytes> {
+    let selected = state.all(kind).filter(|(key, object)| selection.has_key(key) && selection.matches(object));
+    selected.map(|(_, object)| line("ADDED", &reduced((**object).clone(), metadata_only))).collect()
+}
+
+/// A bookmark: there are no more events up to that version.
+pub(super) fn bookmark(state: &State, kind: KindId, metadata_only: bool, version: u64) -> Option<Bytes> {
+    let kind = state.kinds().get(kind)?;
+    let metadata = json!({ "resourceVersion": version.to_string(), "creationTimestamp": null });
+    let object = json!({ "kind": kind.kind, "apiVersion": kind.api_version(), "metadata": metadata });
+    Some(line("BOOKMARK", &reduced(object, metadata_only)))
+}
+
+/// The error of a watch since a version whose successors are forgotten. As the real API server does, a new watch gets it in a
+/// stream as well. (kubernetes: apiserver/pkg/storage/cacher)
+pub(super) fn expired(since: u64, version: u64) -> Bytes {
+    let message = format!("too old resource version: {since} ({version})");
+    line("ERROR", &status(&errors::expired(message), None))
+}
+
+fn reduced(object: Value, metadata_only: bool) -> Value {
+    if metadata_only { metadata_of(&object) } else { object }
+}
+
+/// The type is first, as the real API server writes it: kube then decodes the object without a copy, and could not in another order.
+fn line(name: &str, object: &Value) -> Bytes {
+    Bytes::from(format!("{{\"type\":\"{name}\",\"object\":{object}}}\n"))
+}

@@ -1,0 +1,75 @@
+//! What must be true of every run, whatever happens.
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::api_server::state::{AuditEntry, State};
+use crate::scenario::Scenario;
+
+mod writers;
+
+/// More writes of managers than this in one run are an unbounded retry.
+const MOST_WRITES: usize = 600;
+
+/// The violated properties, in words.
+#[must_use]
+pub fn violations(state: &State, scenario: &Scenario) -> Vec<String> {
+    let mut found: Vec<String> =
+        state.unmodelled().iter().map(|what| format!("the model of the API server lacks {what}")).collect();
+    found.extend(writers::violations(state));
+    found.extend(deletions(state, scenario));
+    let writes = state.audit().iter().filter(|entry| is_manager(entry)).count();
+    if writes > MOST_WRITES {
+        found.push(format!("the managers sent {writes} writes, more than {MOST_WRITES}"));
+    }
+    found
+}
+
+fn is_manager(entry: &AuditEntry) -> bool {
+    entry.user.starts_with("manager-")
+}
+
+/// What the managers deleted although they must not.
+fn deletions(state: &State, scenario: &Scenario) -> Vec<String> {
+    let of_manager =
+        state.audit().iter().filter(|entry| is_manager(entry) && entry.verb == "delete" && entry.code < 300);
+    let kept = of_manager.filter(|entry| {
+        let kind = state.kinds().get(entry.kind);
+        kind.is_some_and(|kind| scenario.kept.contains(&kind.plural.as_str()))
+    });
+    kept.map(|entry| format!("{} deleted {}", entry.user, about(state, entry))).collect()
+}
+
+/// When an object was last changed whose kind is none of `ignored`.
+#[must_use]
+pub fn last_write(state: &State, ignored: &[&str]) -> Option<Timestamp> {
+    let counts = |entry: &&AuditEntry| {
+        let kind = state.kinds().get(entry.kind);
+        entry.changed && kind.is_some_and(|kind| !ignored.contains(&kind.plural.as_str()))
+    };
+    state.audit().iter().rev().find(counts).map(|entry| entry.now)
+}
+
+/// The lines that all writes are in the story: the second, who, and what.
+#[must_use]
+pub fn writes(state: &State) -> Vec<(f64, String, String)> {
+    let Some(begun) = state.audit().first().map(|entry| entry.now) else { return Vec::new() };
+    let line = |entry: &AuditEntry| {
+        let unchanged = if entry.changed || entry.code >= 300 { "" } else { ", which changes nothing" };
+        let what = format!("{} {}: {}{unchanged}", entry.verb, about(state, entry), entry.code);
+        (entry.now.duration_since(begun).as_secs_f64(), entry.user.clone(), what)
+    };
+    state.audit().iter().map(line).collect()
+}
+
+fn about(state: &State, entry: &AuditEntry) -> String {
+    let plural = state.kinds().get(entry.kind).map_or("?", |kind| kind.plural.as_str());
+    let (namespace, name) = &entry.key;
+    let part = entry.subresource.map(|part| format!(" {part:?}")).unwrap_or_default();
+    format!("{plural} {namespace}/{name}{part}")
+}
+
+/// The text of a field of a Lease.
+fn text<'a>(lease: &'a Value, field: &str) -> &'a str {
+    lease["spec"][field].as_str().unwrap_or_default()
+}

@@ -1,0 +1,65 @@
+//! MyApps: each has a Deployment, and a Service, a PodDisruptionBudget and an Ingress if it wants them.
+
+use serde_json::{Value, json};
+
+use super::Scenario;
+use super::sample::propagation;
+use crate::api_server::request::Propagation;
+use crate::random::Random;
+use crate::user::{Deed, UserAct};
+
+/// Two MyApps that are created, edited, scaled and deleted, and whose children are edited and deleted by hand.
+pub const SCENARIO: Scenario = Scenario {
+    name: "my-app",
+    controllers: "myapp",
+    roots: &["myapps"],
+    children: &["deployments", "services", "poddisruptionbudgets", "ingresses", "horizontalpodautoscalers"],
+    kept: &["deployments"],
+    act,
+    wanted,
+};
+
+const NAMES: [&str; 2] = ["web", "shop"];
+const IMAGES: [&str; 3] = ["nginx:1.25", "nginx:1.26", "nginx:1.27"];
+/// Does not exist.
+const WRONG_IMAGE: &str = "nginx:nope";
+
+fn act(random: &mut Random) -> UserAct {
+    let name = random.pick(&NAMES).copied().unwrap_or_default().to_owned();
+    let (plural, what) = match random.below(100) {
+        0..50 => ("myapps", Deed::Put(json!({ "spec": spec(random) }))),
+        50..58 => ("myapps", Deed::Delete(propagation(random))),
+        58..66 => ("myapps", Deed::EraseStatus),
+        66..76 => ("deployments", Deed::Edit(json!({ "spec": { "replicas": random.below(5) } }))),
+        76..82 => ("deployments", Deed::Edit(json!({ "metadata": { "labels": null } }))),
+        82..88 => ("deployments", Deed::Delete(propagation(random))),
+        88..94 => ("services", Deed::Delete(Propagation::Background)),
+        _ => ("services", Deed::Edit(json!({ "spec": { "selector": { "app": "other" } } }))),
+    };
+    UserAct { plural, name, what }
+}
+
+fn wanted(random: &mut Random) -> Vec<UserAct> {
+    let mut put = |name: &str| {
+        let mut spec = spec(random);
+        spec["image"] = json!(random.pick(&IMAGES));
+        UserAct { plural: "myapps", name: name.to_owned(), what: Deed::Put(json!({ "spec": spec })) }
+    };
+    NAMES.into_iter().map(&mut put).collect()
+}
+
+fn spec(random: &mut Random) -> Value {
+    let exists = random.chance(800);
+    let image = random.pick(&IMAGES).copied().filter(|_| exists).unwrap_or(WRONG_IMAGE);
+    let mut spec = json!({ "image": image, "replicas": random.below(4) });
+    if random.chance(600) {
+        spec["port"] = json!(random.between(8080, 8081));
+    }
+    if random.chance(300) {
+        spec["env"] = json!([{ "name": "MODE", "value": random.pick(&["a", "b"]) }]);
+    }
+    if random.chance(200) {
+        spec["progressDeadlineSeconds"] = json!(60);
+    }
+    spec
+}

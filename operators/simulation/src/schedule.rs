@@ -1,0 +1,86 @@
+//! A schedule: what happens to a world, and when. The seed determines it; a failing one is shrunk by leaving steps out.
+
+use std::time::Duration;
+
+use crate::api_server::fate::Rates;
+use crate::process::Command;
+use crate::random::Random;
+use crate::scenario::Scenario;
+use crate::user::UserAct;
+
+/// What happens at a time after the world's begin.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// When.
+    pub at: Duration,
+    /// What.
+    pub what: Happening,
+}
+
+/// What happens.
+#[derive(Clone, Debug)]
+pub enum Happening {
+    /// A user acts.
+    User(UserAct),
+    /// A manager is killed or stopped.
+    Manager(usize, Command),
+    /// The API server does not answer for that time.
+    Away(Duration),
+    /// Requests and watches fail at these rates for that time.
+    Storm(Rates, Duration),
+    /// The API server forgets earlier changes: watches that resume from before get 410.
+    Compaction,
+    /// All watches are cut.
+    CutWatches,
+}
+
+impl Happening {
+    /// Whether it is a fault: users' acts are not.
+    #[must_use]
+    pub fn is_fault(&self) -> bool {
+        !matches!(self, Self::User(_))
+    }
+}
+
+/// How long users and faults are at it.
+const LENGTH: Duration = Duration::from_secs(240);
+
+/// Draws the schedule of a scenario.
+#[must_use]
+pub fn draw(scenario: &Scenario, random: &mut Random) -> Vec<Step> {
+    let acts = random.between(6, 14);
+    let faults = random.between(10, 16);
+    let mut steps: Vec<Step> = Vec::new();
+    for _ in 0..acts {
+        let what = Happening::User((scenario.act)(random));
+        steps.push(Step { at: moment(random), what });
+    }
+    for _ in 0..faults {
+        let what = fault(random);
+        steps.push(Step { at: moment(random), what });
+    }
+    steps.sort_by_key(|step| step.at);
+    steps.extend((scenario.wanted)(random).into_iter().map(|act| Step { at: LENGTH, what: Happening::User(act) }));
+    steps
+}
+
+/// Half of what happens, happens in bursts: two things at once are what goes wrong.
+fn moment(random: &mut Random) -> Duration {
+    let milliseconds = u64::try_from(LENGTH.as_millis()).unwrap_or(u64::MAX);
+    let at = random.below(milliseconds);
+    Duration::from_millis(if random.chance(500) { at - at % 20_000 + random.below(1_500) } else { at })
+}
+
+fn fault(random: &mut Random) -> Happening {
+    let manager = usize::from(random.chance(500));
+    let seconds =
+        |random: &mut Random, low: u64, high: u64| Duration::from_millis(random.between(low * 1000, high * 1000));
+    match random.below(100) {
+        0..25 => Happening::Manager(manager, Command::Kill(seconds(random, 0, 40))),
+        25..35 => Happening::Manager(manager, Command::Stop(seconds(random, 0, 20))),
+        35..45 => Happening::Away(seconds(random, 1, 90)),
+        45..80 => Happening::Storm(Rates::draw(random), seconds(random, 5, 60)),
+        80..90 => Happening::Compaction,
+        _ => Happening::CutWatches,
+    }
+}
