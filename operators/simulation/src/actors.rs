@@ -11,8 +11,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::time::{sleep, timeout};
 
-use crate::api_server::service::ApiServer;
-use crate::api_server::state::State;
+use crate::api_server::service::SimulatedApiServer;
+use crate::api_server::state::ClusterState;
 use crate::random::Random;
 
 pub mod client;
@@ -41,7 +41,7 @@ pub trait Actor: Send {
     fn kinds(&self) -> &'static [&'static str];
 
     /// Brings what it owns up to the present state. Returns the time after which it must run again even if nothing changes.
-    fn step(&mut self, server: &ApiServer, now: Timestamp, random: &mut Random) -> Option<Duration>;
+    fn step(&mut self, server: &SimulatedApiServer, now: Timestamp, random: &mut Random) -> Option<Duration>;
 }
 
 /// All actors.
@@ -58,11 +58,11 @@ pub fn all() -> Vec<Box<dyn Actor>> {
 }
 
 /// Runs an actor for ever: a step after each change of its kinds and at its own time, always with a random latency.
-pub async fn run(mut actor: Box<dyn Actor>, server: ApiServer, mut random: Random) {
+pub async fn run(mut actor: Box<dyn Actor>, server: SimulatedApiServer, mut random: Random) {
     let kinds = actor.kinds();
     loop {
         sleep(Duration::from_millis(random.between(1, 200))).await;
-        let seen = server.read(State::version);
+        let seen = server.read(ClusterState::version);
         let again = actor.step(&server, runtime::clock::now(), &mut random);
         let next = changed(&server, kinds, seen);
         match again {
@@ -76,7 +76,7 @@ pub async fn run(mut actor: Box<dyn Actor>, server: ApiServer, mut random: Rando
 }
 
 /// Waits for a change of one of the kinds after that version.
-async fn changed(server: &ApiServer, kinds: &[&str], mut seen: u64) {
+async fn changed(server: &SimulatedApiServer, kinds: &[&str], mut seen: u64) {
     loop {
         let version = server.changed(seen).await;
         if server.read(|state| is_concerned(state, kinds, seen)) {
@@ -87,7 +87,7 @@ async fn changed(server: &ApiServer, kinds: &[&str], mut seen: u64) {
 }
 
 /// Whether an object of one of the kinds changed after that version. Changes that the API server has forgotten count.
-fn is_concerned(state: &State, kinds: &[&str], since: u64) -> bool {
+fn is_concerned(state: &ClusterState, kinds: &[&str], since: u64) -> bool {
     let Ok(changes) = state.changes(since) else { return true };
     let is_one = |kind| state.kinds().get(kind).is_some_and(|kind| kinds.contains(&kind.plural.as_str()));
     changes.iter().any(|change| kinds.is_empty() || is_one(change.kind))
@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn an_actor_reacts_to_its_kinds_only() {
         let server = testing::server();
-        let before = server.read(State::version);
+        let before = server.read(ClusterState::version);
         testing::create(&server, "configmaps", json!({ "metadata": { "name": "a", "namespace": NAMESPACE } }));
         let reacts = |kinds: &[&str]| server.read(|state| is_concerned(state, kinds, before));
         assert_eq!([reacts(&["configmaps"]), reacts(&["pods"]), reacts(&[])], [true, false, true]);
@@ -117,9 +117,9 @@ mod tests {
         testing::create(&server, "deployments", testing::deployment("a", 2));
         let now = testing::settle(&server, &mut actors, runtime::clock::now());
         assert_eq!(testing::list(&server, "pods").len(), 2);
-        let version = server.read(State::version);
+        let version = server.read(ClusterState::version);
         testing::settle(&server, &mut actors, now);
-        assert_eq!(server.read(State::version), version);
+        assert_eq!(server.read(ClusterState::version), version);
         assert_eq!(server.read(|state| state.unmodelled().to_vec()), Vec::<String>::new());
     }
 }

@@ -21,4 +21,4 @@ pub mod state;
 pub mod verbs;
 pub mod watch;
 
-pub use service::ApiServer;
+pub use service::SimulatedApiServer;

@@ -8,7 +8,7 @@ use runtime::outage::Outages;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::api_server::ApiServer;
+use crate::api_server::SimulatedApiServer;
 use crate::story::Story;
 
 /// How soon a kubelet starts a container again that has ended.
@@ -16,7 +16,7 @@ const RESTART_DELAY: Duration = Duration::from_secs(1);
 
 /// What the world does to a manager.
 #[derive(Clone, Copy, Debug)]
-pub enum Command {
+pub enum ManagerCommand {
     /// Ends it in the middle of whatever it does, and starts it after that time.
     Kill(Duration),
     /// Asks it to end, as SIGTERM does, and starts it after that time.
@@ -26,7 +26,7 @@ pub enum Command {
 /// Why a manager is not running.
 enum Ending {
     Ended(Result<(), ManagerError>),
-    Commanded(Command),
+    Commanded(ManagerCommand),
     WorldEnded,
 }
 
@@ -34,8 +34,8 @@ enum Ending {
 pub async fn supervise(
     name: String,
     flags: Arc<[String]>,
-    server: ApiServer,
-    mut commands: mpsc::UnboundedReceiver<Command>,
+    server: SimulatedApiServer,
+    mut commands: mpsc::UnboundedReceiver<ManagerCommand>,
     story: Story,
 ) -> Result<(), ManagerError> {
     loop {
@@ -46,11 +46,11 @@ pub async fn supervise(
                 story.tell(&name, result.map_or_else(|error| format!("ends: {error}"), |()| "ends".to_owned()));
                 RESTART_DELAY
             }
-            Ending::Commanded(Command::Kill(pause)) => {
+            Ending::Commanded(ManagerCommand::Kill(pause)) => {
                 story.tell(&name, format!("is killed for {pause:?}"));
                 pause
             }
-            Ending::Commanded(Command::Stop(pause)) => {
+            Ending::Commanded(ManagerCommand::Stop(pause)) => {
                 story.tell(&name, format!("is stopped for {pause:?}"));
                 pause
             }
@@ -62,8 +62,8 @@ pub async fn supervise(
 async fn run_once(
     name: &str,
     flags: &[String],
-    server: &ApiServer,
-    commands: &mut mpsc::UnboundedReceiver<Command>,
+    server: &SimulatedApiServer,
+    commands: &mut mpsc::UnboundedReceiver<ManagerCommand>,
 ) -> Result<Ending, ManagerError> {
     let outages = Outages::default();
     let client = server.client(name, &outages);
@@ -77,7 +77,7 @@ async fn run_once(
         result = &mut running => return Ok(Ending::Ended(result)),
     };
     let Some(command) = command else { return Ok(Ending::WorldEnded) };
-    if let Command::Stop(_) = command {
+    if let ManagerCommand::Stop(_) = command {
         stop.cancel();
         if let Err(error) = running.await {
             return Ok(Ending::Ended(Err(error)));

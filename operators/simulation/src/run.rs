@@ -12,12 +12,12 @@ use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, LocalSet, spawn_local};
 use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::api_server::ApiServer;
+use crate::api_server::SimulatedApiServer;
 use crate::api_server::fate::Rates;
 use crate::api_server::kinds::Kinds;
 use crate::api_server::request::{ApiRequest, Verb};
-use crate::api_server::state::State;
-use crate::process::{Command, supervise};
+use crate::api_server::state::ClusterState;
+use crate::process::{ManagerCommand, supervise};
 use crate::random::Random;
 use crate::scenario::Scenario;
 use crate::schedule::{Happening, Step};
@@ -85,21 +85,21 @@ fn begin() -> Timestamp {
 
 struct World<'a> {
     scenario: &'a Scenario,
-    server: ApiServer,
+    server: SimulatedApiServer,
     story: Story,
     managers: Vec<Manager>,
     begun: Instant,
 }
 
 struct Manager {
-    commands: mpsc::UnboundedSender<Command>,
+    commands: mpsc::UnboundedSender<ManagerCommand>,
     task: JoinHandle<Result<(), ManagerError>>,
 }
 
 impl<'a> World<'a> {
     fn start(scenario: &'a Scenario, mut random: Random) -> Result<Self, ManagerError> {
         let story = Story::begin();
-        let server = ApiServer::new(State::new(Kinds::all()), random.fork());
+        let server = SimulatedApiServer::new(ClusterState::new(Kinds::all()), random.fork());
         for namespace in ["default", MANAGERS_NAMESPACE, NAMESPACE] {
             create_namespace(&server, namespace)?;
         }
@@ -169,7 +169,7 @@ impl<'a> World<'a> {
             }
             Happening::Compaction => {
                 self.story.tell("API server", "forgets earlier changes");
-                self.server.edit(State::compact);
+                self.server.edit(ClusterState::compact);
             }
             Happening::CutWatches => {
                 self.story.tell("network", "cuts all watches");
@@ -201,7 +201,7 @@ impl<'a> World<'a> {
 }
 
 impl Manager {
-    fn start(index: usize, flags: &Arc<[String]>, server: &ApiServer, story: &Story) -> Self {
+    fn start(index: usize, flags: &Arc<[String]>, server: &SimulatedApiServer, story: &Story) -> Self {
         let (commands, receiver) = mpsc::unbounded_channel();
         let name = format!("manager-{index}");
         let task = spawn_local(supervise(name, flags.clone(), server.clone(), receiver, story.clone()));
@@ -210,7 +210,7 @@ impl Manager {
 }
 
 /// Users act one after the other: an act may have to wait until an object is gone.
-async fn act(mut acts: mpsc::UnboundedReceiver<UserAct>, server: ApiServer, story: Story) -> Vec<String> {
+async fn act(mut acts: mpsc::UnboundedReceiver<UserAct>, server: SimulatedApiServer, story: Story) -> Vec<String> {
     let mut failures = Vec::new();
     while let Some(act) = acts.recv().await {
         match act.perform(&server).await {
@@ -221,7 +221,7 @@ async fn act(mut acts: mpsc::UnboundedReceiver<UserAct>, server: ApiServer, stor
     failures
 }
 
-fn create_namespace(server: &ApiServer, name: &str) -> Result<(), ManagerError> {
+fn create_namespace(server: &SimulatedApiServer, name: &str) -> Result<(), ManagerError> {
     let kind = server.read(|state| state.kinds().plural("namespaces")).ok_or("the model has no namespaces")?;
     let body = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
     let request = ApiRequest {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::api_server::fate::Rates;
-use crate::process::Command;
+use crate::process::ManagerCommand;
 use crate::random::Random;
 use crate::scenario::Scenario;
 use crate::user::UserAct;
@@ -23,7 +23,7 @@ pub enum Happening {
     /// A user acts.
     User(UserAct),
     /// A manager is killed or stopped.
-    Manager(usize, Command),
+    Manager(usize, ManagerCommand),
     /// The API server does not answer for that time.
     Away(Duration),
     /// Requests and watches fail at these rates for that time.
@@ -76,8 +76,8 @@ fn fault(random: &mut Random) -> Happening {
     let seconds =
         |random: &mut Random, low: u64, high: u64| Duration::from_millis(random.between(low * 1000, high * 1000));
     match random.below(100) {
-        0..25 => Happening::Manager(manager, Command::Kill(seconds(random, 0, 40))),
-        25..35 => Happening::Manager(manager, Command::Stop(seconds(random, 0, 20))),
+        0..25 => Happening::Manager(manager, ManagerCommand::Kill(seconds(random, 0, 40))),
+        25..35 => Happening::Manager(manager, ManagerCommand::Stop(seconds(random, 0, 20))),
         35..45 => Happening::Away(seconds(random, 1, 90)),
         45..80 => Happening::Storm(Rates::draw(random), seconds(random, 5, 60)),
         80..90 => Happening::Compaction,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::api_server::ApiServer;
+use crate::api_server::SimulatedApiServer;
 use crate::api_server::request::{ApiError, ApiRequest, DeleteOptions, Patch, Propagation, Subresource, Verb};
 
 /// The namespace of all objects of users.
@@ -41,7 +41,7 @@ pub enum Deed {
 
 impl UserAct {
     /// Does it. Returns what came of it.
-    pub async fn perform(&self, server: &ApiServer) -> Result<String, String> {
+    pub async fn perform(&self, server: &SimulatedApiServer) -> Result<String, String> {
         for _ in 0..TRIES {
             match self.attempt(server) {
                 Ok(done) => return Ok(done),
@@ -53,7 +53,7 @@ impl UserAct {
         Err(format!("{} {} could not be changed in {TRIES} tries", self.plural, self.name))
     }
 
-    fn attempt(&self, server: &ApiServer) -> Result<String, ApiError> {
+    fn attempt(&self, server: &SimulatedApiServer) -> Result<String, ApiError> {
         let Some(live) = self.read(server) else { return self.create(server) };
         let about = format!("{} {}", self.plural, self.name);
         match &self.what {
@@ -81,7 +81,7 @@ impl UserAct {
         }
     }
 
-    fn create(&self, server: &ApiServer) -> Result<String, ApiError> {
+    fn create(&self, server: &SimulatedApiServer) -> Result<String, ApiError> {
         let Deed::Put(content) = &self.what else { return Ok(format!("finds no {} {}", self.plural, self.name)) };
         let kind = server.read(|state| {
             let kinds = state.kinds();
@@ -96,18 +96,23 @@ impl UserAct {
         Ok(format!("creates {} {}: {content}", self.plural, self.name))
     }
 
-    fn read(&self, server: &ApiServer) -> Option<Value> {
+    fn read(&self, server: &SimulatedApiServer) -> Option<Value> {
         server.read(|state| {
             let kind = state.kinds().plural(self.plural)?;
             state.get(kind, NAMESPACE, &self.name).map(|object| Value::clone(object))
         })
     }
 
-    fn send(&self, server: &ApiServer, subresource: Option<Subresource>, verb: Verb) -> Result<(), ApiError> {
+    fn send(&self, server: &SimulatedApiServer, subresource: Option<Subresource>, verb: Verb) -> Result<(), ApiError> {
         server.perform(&self.request(server, subresource, verb)?).map(drop)
     }
 
-    fn request(&self, server: &ApiServer, part: Option<Subresource>, verb: Verb) -> Result<ApiRequest, ApiError> {
+    fn request(
+        &self,
+        server: &SimulatedApiServer,
+        part: Option<Subresource>,
+        verb: Verb,
+    ) -> Result<ApiRequest, ApiError> {
         let kind = server.read(|state| state.kinds().plural(self.plural)).ok_or_else(|| unknown(self.plural))?;
         Ok(ApiRequest {
             user: "user".to_owned(),

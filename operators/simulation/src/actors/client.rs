@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::object;
 use crate::api_server::kinds::KindId;
 use crate::api_server::request::{Answer, ApiError, ApiRequest, DeleteOptions, Patch, Subresource, Verb};
-use crate::api_server::service::ApiServer;
+use crate::api_server::service::SimulatedApiServer;
 
 /// The user and field manager of the controllers of Kubernetes.
 pub const CONTROLLER_MANAGER: &str = "kube-controller-manager";
@@ -18,7 +18,7 @@ const NAMESPACE_TERMINATING: &str = "because it is being terminated";
 
 /// The requests of one component.
 pub struct Client<'a> {
-    server: &'a ApiServer,
+    server: &'a SimulatedApiServer,
     user: &'static str,
 }
 
@@ -42,7 +42,7 @@ impl Target {
 
 impl<'a> Client<'a> {
     /// The requests of `user`, which is also the owner of the fields that it changes.
-    pub fn new(server: &'a ApiServer, user: &'static str) -> Self {
+    pub fn new(server: &'a SimulatedApiServer, user: &'static str) -> Self {
         Self { server, user }
     }
 

@@ -17,7 +17,7 @@ use super::object::{is_deleting, name, namespace, number, set as set_field, text
 use super::{Actor, RETRY, conditions, ownership};
 use crate::api_server::kinds::KindId;
 use crate::api_server::request::{ApiError, DeleteOptions};
-use crate::api_server::service::ApiServer;
+use crate::api_server::service::SimulatedApiServer;
 use crate::random::Random;
 
 mod new_set;
@@ -47,7 +47,7 @@ impl Actor for DeploymentController {
         &["deployments", "replicasets", "pods"]
     }
 
-    fn step(&mut self, server: &ApiServer, now: Timestamp, _random: &mut Random) -> Option<Duration> {
+    fn step(&mut self, server: &SimulatedApiServer, now: Timestamp, _random: &mut Random) -> Option<Duration> {
         let client = Client::new(server, CONTROLLER_MANAGER);
         let kinds = Written { deployments: client.kind("deployments")?, sets: client.kind("replicasets")? };
         let (sets, pods) = (client.list(kinds.sets), client.list(client.kind("pods")?));

@@ -6,12 +6,12 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use self::graph::{Action, Change, Graph};
+use self::graph::{Action, Graph, GraphChange};
 use super::client::{CONTROLLER_MANAGER, Client, is_outdated};
 use super::{Actor, RETRY};
 use crate::api_server::request::{ApiError, DeleteOptions, Propagation};
-use crate::api_server::service::ApiServer;
-use crate::api_server::state::{Event, State};
+use crate::api_server::service::SimulatedApiServer;
+use crate::api_server::state::{ClusterState, Event};
 use crate::random::Random;
 
 mod graph;
@@ -32,7 +32,7 @@ impl Actor for GarbageCollector {
         &[]
     }
 
-    fn step(&mut self, server: &ApiServer, _now: Timestamp, _random: &mut Random) -> Option<Duration> {
+    fn step(&mut self, server: &SimulatedApiServer, _now: Timestamp, _random: &mut Random) -> Option<Duration> {
         let (version, actions) = server.read(|state| {
             let is_idle = self.seen.is_some_and(|seen| !is_concerned(state, seen));
             (state.version(), if is_idle { Vec::new() } else { Graph::of(state).actions() })
@@ -45,7 +45,7 @@ impl Actor for GarbageCollector {
 }
 
 /// Whether a change after that version can make an object garbage, or a finalizer superfluous.
-fn is_concerned(state: &State, since: u64) -> bool {
+fn is_concerned(state: &ClusterState, since: u64) -> bool {
     let Ok(changes) = state.changes(since) else { return true };
     changes.iter().any(|change| {
         let owners = |object: &Value| object["metadata"]["ownerReferences"].clone();
@@ -68,10 +68,10 @@ fn perform(client: &Client<'_>, action: &Action) -> bool {
     })
 }
 
-fn request(client: &Client<'_>, change: &Change) -> Result<Value, ApiError> {
+fn request(client: &Client<'_>, change: &GraphChange) -> Result<Value, ApiError> {
     match change {
-        Change::Patch(target, patch) => client.merge(target.clone(), patch.clone()),
-        Change::Delete(target, options) => {
+        GraphChange::Patch(target, patch) => client.merge(target.clone(), patch.clone()),
+        GraphChange::Delete(target, options) => {
             let gone = |refused: ApiError| if is_outdated(&refused) { Ok(Value::Null) } else { Err(refused) };
             client.delete(target.clone(), options.clone()).or_else(gone)
         }

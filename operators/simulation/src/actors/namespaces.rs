@@ -11,8 +11,8 @@ use super::object::{is_deleting, items, name, remove};
 use super::{Actor, RETRY};
 use crate::api_server::kinds::KindId;
 use crate::api_server::request::DeleteOptions;
-use crate::api_server::service::ApiServer;
-use crate::api_server::state::State;
+use crate::api_server::service::SimulatedApiServer;
+use crate::api_server::state::ClusterState;
 use crate::random::Random;
 
 /// The namespace controller. It writes no conditions.
@@ -30,7 +30,7 @@ impl Actor for NamespaceController {
         &[]
     }
 
-    fn step(&mut self, server: &ApiServer, _now: Timestamp, _random: &mut Random) -> Option<Duration> {
+    fn step(&mut self, server: &SimulatedApiServer, _now: Timestamp, _random: &mut Random) -> Option<Duration> {
         let client = Client::new(server, CONTROLLER_MANAGER);
         let (namespaces, pods) = (client.kind("namespaces")?, client.kind("pods")?);
         let mut failed = false;
@@ -56,7 +56,7 @@ fn finalized(namespace: &Value) -> Value {
 }
 
 /// All objects of a namespace.
-fn content(state: &State, namespace: &str) -> Vec<Content> {
+fn content(state: &ClusterState, namespace: &str) -> Vec<Content> {
     let kinds = (0..).map_while(|kind| Some((kind, state.kinds().get(kind)?)));
     let namespaced = kinds.filter(|(_, kind)| kind.namespaced).map(|(id, _)| id);
     let objects = |kind| {

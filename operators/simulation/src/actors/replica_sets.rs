@@ -14,7 +14,7 @@ use super::object::{is_deleting, namespace, number, set, text, uid};
 use super::{Actor, RETRY, ownership};
 use crate::api_server::kinds::KindId;
 use crate::api_server::request::{ApiError, DeleteOptions};
-use crate::api_server::service::ApiServer;
+use crate::api_server::service::SimulatedApiServer;
 use crate::random::Random;
 
 mod members;
@@ -35,7 +35,7 @@ impl Actor for ReplicaSetController {
         &["replicasets", "pods"]
     }
 
-    fn step(&mut self, server: &ApiServer, now: Timestamp, _random: &mut Random) -> Option<Duration> {
+    fn step(&mut self, server: &SimulatedApiServer, now: Timestamp, _random: &mut Random) -> Option<Duration> {
         let client = Client::new(server, CONTROLLER_MANAGER);
         let (sets, pods) = (client.kind("replicasets")?, client.kind("pods")?);
         let active: Vec<Arc<Value>> = client.list(pods).into_iter().filter(|pod| is_active(pod)).collect();

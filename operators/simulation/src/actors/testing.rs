@@ -11,8 +11,8 @@ use super::client::{Client, Target};
 use super::object::set;
 use crate::api_server::kinds::Kinds;
 use crate::api_server::request::DeleteOptions;
-use crate::api_server::service::ApiServer;
-use crate::api_server::state::State;
+use crate::api_server::service::SimulatedApiServer;
+use crate::api_server::state::ClusterState;
 use crate::random::Random;
 
 /// The namespace of all objects.
@@ -21,8 +21,8 @@ pub const NAMESPACE: &str = "test";
 const USER: &str = "user";
 
 /// An API server with the namespace.
-pub fn server() -> ApiServer {
-    let server = ApiServer::new(State::new(Kinds::all()), Random::new(1));
+pub fn server() -> SimulatedApiServer {
+    let server = SimulatedApiServer::new(ClusterState::new(Kinds::all()), Random::new(1));
     // A state may begin with namespaces of its own.
     if list(&server, "namespaces").iter().all(|namespace| namespace["metadata"]["name"] != NAMESPACE) {
         create(&server, "namespaces", json!({ "metadata": { "name": NAMESPACE } }));
@@ -31,7 +31,7 @@ pub fn server() -> ApiServer {
 }
 
 /// Creates an object of that kind.
-pub fn create(server: &ApiServer, plural: &str, mut object: Value) -> Value {
+pub fn create(server: &SimulatedApiServer, plural: &str, mut object: Value) -> Value {
     let client = Client::new(server, USER);
     let kind = client.kind(plural).unwrap();
     let (api_version, name) = server.read(|state| {
@@ -44,37 +44,37 @@ pub fn create(server: &ApiServer, plural: &str, mut object: Value) -> Value {
 }
 
 /// All objects of that kind.
-pub fn list(server: &ApiServer, plural: &str) -> Vec<Arc<Value>> {
+pub fn list(server: &SimulatedApiServer, plural: &str) -> Vec<Arc<Value>> {
     let client = Client::new(server, USER);
     client.list(client.kind(plural).unwrap())
 }
 
 /// The object of that name.
-pub fn get(server: &ApiServer, plural: &str, name: &str) -> Option<Arc<Value>> {
+pub fn get(server: &SimulatedApiServer, plural: &str, name: &str) -> Option<Arc<Value>> {
     let client = Client::new(server, USER);
     client.get(client.kind(plural).unwrap(), NAMESPACE, name)
 }
 
 /// Patches the object of that name.
-pub fn merge(server: &ApiServer, plural: &str, name: &str, patch: Value) -> Value {
+pub fn merge(server: &SimulatedApiServer, plural: &str, name: &str, patch: Value) -> Value {
     let client = Client::new(server, USER);
     let kind = client.kind(plural).unwrap();
     client.merge(Target { kind, namespace: NAMESPACE.to_owned(), name: name.to_owned() }, patch).unwrap()
 }
 
 /// Deletes an object.
-pub fn delete(server: &ApiServer, plural: &str, object: &Value, options: DeleteOptions) {
+pub fn delete(server: &SimulatedApiServer, plural: &str, object: &Value, options: DeleteOptions) {
     let client = Client::new(server, USER);
     client.delete(Target::of(client.kind(plural).unwrap(), object), options).unwrap();
 }
 
 /// Steps all actors until nothing changes and no timer is due within two minutes. Returns the time at the end.
-pub fn settle(server: &ApiServer, actors: &mut [Box<dyn Actor>], mut now: Timestamp) -> Timestamp {
+pub fn settle(server: &SimulatedApiServer, actors: &mut [Box<dyn Actor>], mut now: Timestamp) -> Timestamp {
     let mut random = Random::new(1);
     for _ in 0..500 {
-        let before = server.read(State::version);
+        let before = server.read(ClusterState::version);
         let again = actors.iter_mut().filter_map(|actor| actor.step(server, now, &mut random)).min();
-        if server.read(State::version) == before {
+        if server.read(ClusterState::version) == before {
             let Some(after) = again.filter(|after| *after < Duration::from_secs(120)) else { return now };
             now = later(now, after + Duration::from_millis(1));
         }

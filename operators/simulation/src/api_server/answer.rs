@@ -25,14 +25,14 @@ pub(super) fn page_not_found() -> ApiError {
 
 /// The object that a status is about.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Subject {
+pub struct RequestSubject {
     name: String,
     group: String,
     plural: String,
     kind: String,
 }
 
-impl Subject {
+impl RequestSubject {
     /// The object of a request.
     #[must_use]
     pub fn of(kinds: &Kinds, request: &ApiRequest) -> Self {
@@ -53,7 +53,7 @@ impl Subject {
 
 /// The object `Status` of an error.
 #[must_use]
-pub fn status(error: &ApiError, subject: Option<&Subject>) -> Value {
+pub fn status(error: &ApiError, subject: Option<&RequestSubject>) -> Value {
     let mut details = json!({});
     if let Some(subject) = subject {
         // As the constructors of apimachinery/pkg/api/errors: the kind of an invalid object, else the resource.
@@ -91,7 +91,7 @@ pub fn status(error: &ApiError, subject: Option<&Subject>) -> Value {
 
 /// The response about an error.
 #[must_use]
-pub fn failure(error: &ApiError, subject: Option<&Subject>) -> Response<ResponseBody> {
+pub fn failure(error: &ApiError, subject: Option<&RequestSubject>) -> Response<ResponseBody> {
     if error.message == PAGE_NOT_FOUND {
         return text(error.code, PAGE_NOT_FOUND);
     }
@@ -104,7 +104,7 @@ pub fn failure(error: &ApiError, subject: Option<&Subject>) -> Response<Response
 
 /// A rejection that is no fault of the request.
 #[must_use]
-pub fn refusal(code: u16, subject: &Subject) -> ApiError {
+pub fn refusal(code: u16, subject: &RequestSubject) -> ApiError {
     let (reason, message) = match code {
         409 => return conflict(&subject.resource(), &subject.name, OBJECT_MODIFIED),
         429 => ("TooManyRequests", "Too many requests, please try again later."),
@@ -151,9 +151,9 @@ pub(super) fn metadata_of(object: &Value) -> Value {
 mod tests {
     use super::*;
 
-    fn subject() -> Subject {
+    fn subject() -> RequestSubject {
         let text = str::to_owned;
-        Subject { name: text("web"), group: text("apps"), plural: text("deployments"), kind: text("Deployment") }
+        RequestSubject { name: text("web"), group: text("apps"), plural: text("deployments"), kind: text("Deployment") }
     }
 
     #[test]
@@ -184,7 +184,7 @@ mod tests {
         let response = failure(&page_not_found(), None);
         assert_eq!(response.status(), 404);
         assert_eq!(response.headers()[CONTENT_TYPE], "text/plain; charset=utf-8");
-        let overloaded = failure(&refusal(429, &Subject::default()), None);
+        let overloaded = failure(&refusal(429, &RequestSubject::default()), None);
         assert_eq!(overloaded.headers()[RETRY_AFTER], "1");
     }
 }

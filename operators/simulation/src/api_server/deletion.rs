@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::errors::conflict;
 use super::kinds::Kind;
 use super::request::{Answer, ApiError, DeleteOptions};
-use super::state::{Key, State};
+use super::state::{ClusterState, ObjectKey};
 use super::verbs::call::{VerbCall, whole_second};
 use super::verbs::{metadata, namespaces};
 
@@ -29,7 +29,11 @@ enum Grace {
 }
 
 /// Deletes an object.
-pub(crate) fn delete(state: &mut State, call: &VerbCall<'_>, options: &DeleteOptions) -> Result<Answer, ApiError> {
+pub(crate) fn delete(
+    state: &mut ClusterState,
+    call: &VerbCall<'_>,
+    options: &DeleteOptions,
+) -> Result<Answer, ApiError> {
     let key = call.key()?;
     let before = state.stored(call.id(), &key).cloned().ok_or_else(|| call.not_found(&key))?;
     check_preconditions(call.kind, &key.1, &before.value, options)?;
@@ -148,7 +152,7 @@ fn later(time: Timestamp, seconds: i64) -> Timestamp {
 }
 
 /// The answer to a deletion that removed the object.
-fn removed(kind: &Kind, key: &Key, object: Value) -> Value {
+fn removed(kind: &Kind, key: &ObjectKey, object: Value) -> Value {
     if RETURNED.contains(&&*kind.plural) {
         return object;
     }

@@ -12,13 +12,13 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 use tower::BoxError;
 
-use super::answer::{ResponseBody, Subject, complete, failure, refusal};
+use super::answer::{RequestSubject, ResponseBody, complete, failure, refusal};
 use super::discovery;
 use super::errors::UNMODELLED;
 use super::fate::{Fate, Faults, Handling, Interruption};
 use super::parse::{HttpRequest, Parsed};
 use super::request::{Answer, ApiError, ApiRequest, Verb};
-use super::state::State;
+use super::state::ClusterState;
 use super::watch::{self, connection_reset};
 use crate::random::Random;
 
@@ -27,10 +27,10 @@ const DEFAULT_NAMESPACE: &str = "default";
 
 /// An API server in memory.
 #[derive(Clone)]
-pub struct ApiServer(Arc<Shared>);
+pub struct SimulatedApiServer(Arc<Shared>);
 
 struct Shared {
-    state: Mutex<State>,
+    state: Mutex<ClusterState>,
     faults: Mutex<Faults>,
     /// How many requests clients have sent.
     requests: AtomicUsize,
@@ -54,10 +54,10 @@ pub struct RecordedRequest {
     pub what: String,
 }
 
-impl ApiServer {
+impl SimulatedApiServer {
     /// An API server with that state, and without faults. Latencies, and the faults to come, are determined by `random`.
     #[must_use]
-    pub fn new(state: State, random: Random) -> Self {
+    pub fn new(state: ClusterState, random: Random) -> Self {
         Self(Arc::new(Shared {
             state: Mutex::new(state),
             faults: Mutex::new(Faults::new(random)),
@@ -91,12 +91,12 @@ impl ApiServer {
     }
 
     /// Reads the state.
-    pub fn read<R>(&self, read: impl FnOnce(&State) -> R) -> R {
+    pub fn read<R>(&self, read: impl FnOnce(&ClusterState) -> R) -> R {
         read(&self.state())
     }
 
     /// Changes the state, and wakes what waits for changes.
-    pub fn edit<R>(&self, edit: impl FnOnce(&mut State) -> R) -> R {
+    pub fn edit<R>(&self, edit: impl FnOnce(&mut ClusterState) -> R) -> R {
         let (result, changed) = {
             let mut state = self.state();
             let before = state.version();
@@ -113,7 +113,7 @@ impl ApiServer {
         loop {
             // From here on, no change is missed.
             let news = self.0.news.notified();
-            let version = self.read(State::version);
+            let version = self.read(ClusterState::version);
             if version > since {
                 return version;
             }
@@ -170,7 +170,7 @@ impl ApiServer {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ClusterState> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -276,20 +276,20 @@ fn of(answer: &Answer) -> Response<ResponseBody> {
     complete(answer.code, &answer.body)
 }
 
-fn subject(state: &State, parsed: &Parsed) -> Option<Subject> {
+fn subject(state: &ClusterState, parsed: &Parsed) -> Option<RequestSubject> {
     match parsed {
-        Parsed::Objects(request) | Parsed::DryRun(request) => Some(Subject::of(state.kinds(), request)),
+        Parsed::Objects(request) | Parsed::DryRun(request) => Some(RequestSubject::of(state.kinds(), request)),
         Parsed::Page(_) => None,
     }
 }
 
 /// What a request would do: it is performed on a copy.
-fn dry_run(state: &State, request: &ApiRequest) -> Result<Answer, ApiError> {
+fn dry_run(state: &ClusterState, request: &ApiRequest) -> Result<Answer, ApiError> {
     state.clone().perform(request, runtime::clock::now())
 }
 
 /// Records that the model lacks something, once.
-fn note(state: &mut State, error: &ApiError) {
+fn note(state: &mut ClusterState, error: &ApiError) {
     if error.code == UNMODELLED && !state.unmodelled().contains(&error.message) {
         state.note_unmodelled(error.message.clone());
     }

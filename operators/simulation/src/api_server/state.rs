@@ -26,7 +26,7 @@ pub struct StoredObject {
 }
 
 /// The namespace (empty if there is none) and the name of an object.
-pub type Key = (String, String);
+pub type ObjectKey = (String, String);
 
 /// What happened to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,13 +41,13 @@ pub enum Event {
 
 /// A change of the stored objects.
 #[derive(Clone, Debug)]
-pub struct Change {
+pub struct ObjectChange {
     /// The version that began with it.
     pub version: u64,
     /// The kind of the object.
     pub kind: KindId,
     /// The object.
-    pub key: Key,
+    pub key: ObjectKey,
     /// What happened.
     pub event: Event,
     /// The object before.
@@ -74,7 +74,7 @@ pub struct AuditEntry {
     /// Of which kind.
     pub kind: KindId,
     /// Of which object.
-    pub key: Key,
+    pub key: ObjectKey,
     /// Of which part of it.
     pub subresource: Option<Subresource>,
     /// The status code of the answer.
@@ -87,20 +87,20 @@ pub struct AuditEntry {
 
 /// What the API server stores.
 #[derive(Clone)]
-pub struct State {
+pub struct ClusterState {
     kinds: Arc<Kinds>,
     version: u64,
     /// How many uids and names were generated.
     generated: u64,
-    objects: Vec<BTreeMap<Key, StoredObject>>,
-    changes: Vec<Change>,
+    objects: Vec<BTreeMap<ObjectKey, StoredObject>>,
+    changes: Vec<ObjectChange>,
     /// The changes up to this version were forgotten.
     compacted: u64,
     unmodelled: Vec<String>,
     audit: Vec<AuditEntry>,
 }
 
-impl State {
+impl ClusterState {
     /// An API server without objects that serves these kinds.
     #[must_use]
     pub fn new(kinds: Kinds) -> Self {
@@ -162,7 +162,7 @@ impl State {
     }
 
     /// All objects of a kind, by namespace and name.
-    pub fn all(&self, kind: KindId) -> impl Iterator<Item = (&Key, &Arc<Value>)> {
+    pub fn all(&self, kind: KindId) -> impl Iterator<Item = (&ObjectKey, &Arc<Value>)> {
         self.objects.get(kind).into_iter().flatten().map(|(key, stored)| (key, &stored.value))
     }
 
@@ -170,7 +170,7 @@ impl State {
     ///
     /// # Errors
     /// If some of them were forgotten.
-    pub fn changes(&self, since: u64) -> Result<&[Change], Expired> {
+    pub fn changes(&self, since: u64) -> Result<&[ObjectChange], Expired> {
         if since < self.compacted {
             return Err(Expired);
         }
@@ -203,7 +203,7 @@ impl State {
 
     /// An object, with the owners of its fields.
     #[must_use]
-    pub fn stored(&self, kind: KindId, key: &Key) -> Option<&StoredObject> {
+    pub fn stored(&self, kind: KindId, key: &ObjectKey) -> Option<&StoredObject> {
         self.objects.get(kind)?.get(key)
     }
 
@@ -212,7 +212,7 @@ impl State {
         &mut self,
         user: &str,
         kind: KindId,
-        key: &Key,
+        key: &ObjectKey,
         mut value: Value,
         managers: Managers,
     ) -> Arc<Value> {
@@ -227,7 +227,7 @@ impl State {
     }
 
     /// Removes an object; that is a new version, too.
-    pub(super) fn remove(&mut self, user: &str, kind: KindId, key: &Key) {
+    pub(super) fn remove(&mut self, user: &str, kind: KindId, key: &ObjectKey) {
         let Some(before) = self.objects.get_mut(kind).and_then(|objects| objects.remove(key)) else { return };
         self.version += 1;
         let mut last = (*before.value).clone();
@@ -239,13 +239,13 @@ impl State {
         &mut self,
         user: &str,
         kind: KindId,
-        key: &Key,
+        key: &ObjectKey,
         event: Event,
         before: Option<Arc<Value>>,
         after: Arc<Value>,
     ) {
         let (version, user) = (self.version, user.to_owned());
-        self.changes.push(Change { version, kind, key: key.clone(), event, before, after, user });
+        self.changes.push(ObjectChange { version, kind, key: key.clone(), event, before, after, user });
     }
 
     /// A uid that no object has.
@@ -285,7 +285,7 @@ fn write(verb: &Verb) -> Option<&'static str> {
 }
 
 /// The object of a request; if that creates one, it may have its name from the answer only.
-fn audited_key(request: &ApiRequest, answer: Option<&Answer>) -> Key {
+fn audited_key(request: &ApiRequest, answer: Option<&Answer>) -> ObjectKey {
     let in_body = |body: &Value| body.pointer("/metadata/name").and_then(Value::as_str).map(str::to_owned);
     let sent = || match &request.verb {
         Verb::Create { body, .. } => in_body(body),

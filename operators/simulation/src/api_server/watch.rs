@@ -16,7 +16,7 @@ use super::answer::{ResponseBody, respond};
 use super::fate::{Faults, Interruption};
 use super::kinds::KindId;
 use super::request::{ApiError, ApiRequest, WatchOptions};
-use super::service::ApiServer;
+use super::service::SimulatedApiServer;
 use events::{bookmark, event, expired, present};
 use selection::Selection;
 
@@ -37,7 +37,7 @@ const FROZEN_FOR: Duration = Duration::from_secs(120);
 /// # Errors
 /// With the code 501 if its selectors are not modelled.
 pub fn open(
-    server: &ApiServer,
+    server: &SimulatedApiServer,
     request: &ApiRequest,
     options: &WatchOptions,
 ) -> Result<Response<ResponseBody>, ApiError> {
@@ -49,7 +49,7 @@ pub fn open(
 
 /// The state of a watch.
 struct Watch {
-    server: ApiServer,
+    server: SimulatedApiServer,
     user: String,
     kind: KindId,
     selection: Selection,
@@ -83,7 +83,7 @@ enum Wakeup {
 }
 
 impl Watch {
-    fn new(server: &ApiServer, request: &ApiRequest, options: &WatchOptions) -> Result<Self, ApiError> {
+    fn new(server: &SimulatedApiServer, request: &ApiRequest, options: &WatchOptions) -> Result<Self, ApiError> {
         let selection = Selection::of(request, &options.of)?;
         let (fate, now) = (server.draw(Faults::watch), Instant::now());
         let (kind, metadata_only) = (request.kind, request.metadata_only);

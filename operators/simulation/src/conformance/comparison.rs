@@ -13,14 +13,14 @@ mod tests;
 #[derive(Clone, Copy, Debug)]
 pub struct Ignored {
     /// What is ignored.
-    pub rule: Rule,
+    pub rule: IgnoreRule,
     /// Why.
     pub reason: &'static str,
 }
 
 /// How something is ignored.
 #[derive(Clone, Copy, Debug)]
-pub enum Rule {
+pub enum IgnoreRule {
     /// The field of objects of these kinds (of all if there are none) is left out.
     Field(&'static [&'static str], &'static [&'static str]),
     /// Items of a list are left out: those of which this field (themselves if it is empty) is that text.
@@ -49,39 +49,48 @@ const MANAGED_FIELDS: &[&str] = &["metadata", "managedFields"];
 /// All that is ignored. Beside it, whether the resourceVersion of an object is another than in the answer before is ignored for
 /// kinds with a controller that writes to them (see [`super::Seen::note`]).
 pub const IGNORED: &[Ignored] = &[
-    ignored(Rule::Uids, "each server draws its own"),
-    ignored(Rule::Text(&["metadata", "resourceVersion"], "<version>"), "each server counts its own"),
-    ignored(Rule::Text(&["metadata", "creationTimestamp"], "<time>"), "the servers are asked one after the other"),
-    ignored(Rule::Text(&["metadata", "deletionTimestamp"], "<time>"), "the servers are asked one after the other"),
+    ignored(IgnoreRule::Uids, "each server draws its own"),
+    ignored(IgnoreRule::Text(&["metadata", "resourceVersion"], "<version>"), "each server counts its own"),
     ignored(
-        Rule::Text(&["metadata", "managedFields", "*", "time"], "<time>"),
+        IgnoreRule::Text(&["metadata", "creationTimestamp"], "<time>"),
         "the servers are asked one after the other",
     ),
-    ignored(Rule::Text(&["metadata", "continue"], "<continue>"), "its content is the server's own affair"),
-    ignored(Rule::Address(&["spec", "clusterIP"]), "allocated at random"),
-    ignored(Rule::Address(&["spec", "clusterIPs", "*"]), "allocated at random"),
-    ignored(Rule::Order(MANAGED_FIELDS), "sorted by time, and a second may begin between two calls to one server only"),
-    ignored(Rule::Field(WITH_CONTROLLERS, &["status"]), "controllers write it at any time"),
-    ignored(Rule::Item(MANAGED_FIELDS, "manager", "kube-controller-manager"), "controllers write at any time"),
     ignored(
-        Rule::Field(&[], &["metadata", "annotations", "deployment.kubernetes.io/revision"]),
+        IgnoreRule::Text(&["metadata", "deletionTimestamp"], "<time>"),
+        "the servers are asked one after the other",
+    ),
+    ignored(
+        IgnoreRule::Text(&["metadata", "managedFields", "*", "time"], "<time>"),
+        "the servers are asked one after the other",
+    ),
+    ignored(IgnoreRule::Text(&["metadata", "continue"], "<continue>"), "its content is the server's own affair"),
+    ignored(IgnoreRule::Address(&["spec", "clusterIP"]), "allocated at random"),
+    ignored(IgnoreRule::Address(&["spec", "clusterIPs", "*"]), "allocated at random"),
+    ignored(
+        IgnoreRule::Order(MANAGED_FIELDS),
+        "sorted by time, and a second may begin between two calls to one server only",
+    ),
+    ignored(IgnoreRule::Field(WITH_CONTROLLERS, &["status"]), "controllers write it at any time"),
+    ignored(IgnoreRule::Item(MANAGED_FIELDS, "manager", "kube-controller-manager"), "controllers write at any time"),
+    ignored(
+        IgnoreRule::Field(&[], &["metadata", "annotations", "deployment.kubernetes.io/revision"]),
         "the Deployment controller writes it at any time",
     ),
     ignored(
-        Rule::Item(&["metadata", "finalizers"], "", "kubernetes.io/pvc-protection"),
+        IgnoreRule::Item(&["metadata", "finalizers"], "", "kubernetes.io/pvc-protection"),
         "an admission plugin that the model lacks adds it to PVCs, and a controller removes it",
     ),
-    ignored(Rule::Null("creationTimestamp"), "in templates, releases differ in whether an absent time is null"),
-    ignored(Rule::MessageLines, "a comparison of Go structs, which is worded at random"),
-    ignored(Rule::NumberAfter("ResourceVersion in precondition: "), "each server counts its own versions"),
-    ignored(Rule::NumberAfter("ResourceVersion in object meta: "), "each server counts its own versions"),
-    ignored(Rule::Field(&[FAILURE], &["details", "name"]), "no client reads it, and the message has it"),
-    ignored(Rule::Field(&[FAILURE], &["details", "group"]), "no client reads it, and the message has it"),
-    ignored(Rule::Field(&[FAILURE], &["details", "kind"]), "no client reads it, and the message has it"),
-    ignored(Rule::Field(&[FAILURE], &["details", "uid"]), "no client reads it"),
+    ignored(IgnoreRule::Null("creationTimestamp"), "in templates, releases differ in whether an absent time is null"),
+    ignored(IgnoreRule::MessageLines, "a comparison of Go structs, which is worded at random"),
+    ignored(IgnoreRule::NumberAfter("ResourceVersion in precondition: "), "each server counts its own versions"),
+    ignored(IgnoreRule::NumberAfter("ResourceVersion in object meta: "), "each server counts its own versions"),
+    ignored(IgnoreRule::Field(&[FAILURE], &["details", "name"]), "no client reads it, and the message has it"),
+    ignored(IgnoreRule::Field(&[FAILURE], &["details", "group"]), "no client reads it, and the message has it"),
+    ignored(IgnoreRule::Field(&[FAILURE], &["details", "kind"]), "no client reads it, and the message has it"),
+    ignored(IgnoreRule::Field(&[FAILURE], &["details", "uid"]), "no client reads it"),
 ];
 
-const fn ignored(rule: Rule, reason: &'static str) -> Ignored {
+const fn ignored(rule: IgnoreRule, reason: &'static str) -> Ignored {
     Ignored { rule, reason }
 }
 
@@ -135,7 +144,7 @@ fn normalized(body: &Value) -> Value {
     body
 }
 
-impl Rule {
+impl IgnoreRule {
     fn leave_out(self, kind: &str, object: &mut Value) {
         match self {
             Self::Field(kinds, path) if kinds.is_empty() || kinds.contains(&kind) => remove(object, path),

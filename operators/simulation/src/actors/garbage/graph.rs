@@ -10,7 +10,7 @@ use super::super::ownership::without_owners;
 use super::{exactly, without_finalizer};
 use crate::api_server::kinds::{KindId, Kinds};
 use crate::api_server::request::{DeleteOptions, Propagation};
-use crate::api_server::state::State;
+use crate::api_server::state::ClusterState;
 
 /// The finalizer of an object that is deleted after its dependents.
 pub(super) const FOREGROUND: &str = "foregroundDeletion";
@@ -21,12 +21,12 @@ pub(super) const ORPHAN: &str = "orphan";
 /// Requests of which each depends on the success of the ones before.
 #[derive(Debug, Default)]
 pub(super) struct Action {
-    pub(super) changes: Vec<Change>,
+    pub(super) changes: Vec<GraphChange>,
 }
 
 /// One request.
 #[derive(Debug)]
-pub(super) enum Change {
+pub(super) enum GraphChange {
     Patch(Target, Value),
     Delete(Target, DeleteOptions),
 }
@@ -60,7 +60,7 @@ enum Owner {
 
 impl<'a> Graph<'a> {
     /// The objects of that state.
-    pub(super) fn of(state: &'a State) -> Self {
+    pub(super) fn of(state: &'a ClusterState) -> Self {
         let ids = (0..).map_while(|kind| state.kinds().get(kind).map(|_| kind));
         let objects = ids.flat_map(|kind| state.all(kind).map(move |(_, value)| Object { kind, value }));
         let mut graph = Self { kinds: state.kinds(), by_uid: BTreeMap::new(), dependents: BTreeMap::new() };
@@ -155,17 +155,17 @@ impl<'a> Graph<'a> {
 }
 
 impl Object<'_> {
-    fn patch(&self, patch: Value) -> Change {
-        Change::Patch(Target::of(self.kind, self.value), patch)
+    fn patch(&self, patch: Value) -> GraphChange {
+        GraphChange::Patch(Target::of(self.kind, self.value), patch)
     }
 
-    fn delete(&self, propagation: Propagation) -> Change {
-        Change::Delete(Target::of(self.kind, self.value), exactly(self.value, propagation))
+    fn delete(&self, propagation: Propagation) -> GraphChange {
+        GraphChange::Delete(Target::of(self.kind, self.value), exactly(self.value, propagation))
     }
 }
 
-impl From<Change> for Action {
-    fn from(change: Change) -> Self {
+impl From<GraphChange> for Action {
+    fn from(change: GraphChange) -> Self {
         Self { changes: vec![change] }
     }
 }

@@ -15,24 +15,24 @@ fn map(name: &str, owners: &[&Value]) -> Value {
 }
 
 /// Steps until nothing changes.
-fn collect(server: &ApiServer) {
+fn collect(server: &SimulatedApiServer) {
     let mut collector = GarbageCollector::default();
     let mut random = Random::new(1);
     loop {
-        let before = server.read(State::version);
+        let before = server.read(ClusterState::version);
         let again = collector.step(server, runtime::clock::now(), &mut random);
         assert_eq!(again, None::<Duration>);
-        if server.read(State::version) == before {
+        if server.read(ClusterState::version) == before {
             return;
         }
     }
 }
 
-fn delete(server: &ApiServer, object: &Value, propagation: Propagation) {
+fn delete(server: &SimulatedApiServer, object: &Value, propagation: Propagation) {
     testing::delete(server, "configmaps", object, DeleteOptions { propagation, ..DeleteOptions::default() });
 }
 
-fn names(server: &ApiServer) -> Vec<String> {
+fn names(server: &SimulatedApiServer) -> Vec<String> {
     let maps = testing::list(server, "configmaps");
     maps.iter().map(|map| super::super::object::name(map).to_owned()).collect()
 }
@@ -118,10 +118,10 @@ fn orphans_stay_without_their_owner() {
 fn changes_that_concern_no_owner_are_skipped() {
     let server = testing::server();
     let a = testing::create(&server, "configmaps", map("a", &[]));
-    let before = server.read(State::version);
+    let before = server.read(ClusterState::version);
     testing::merge(&server, "configmaps", "a", json!({ "data": { "k": "v" } }));
     assert!(!server.read(|state| is_concerned(state, before)));
-    let before = server.read(State::version);
+    let before = server.read(ClusterState::version);
     delete(&server, &a, Propagation::Background);
     assert!(server.read(|state| is_concerned(state, before)));
 }

@@ -15,7 +15,7 @@ use super::needs::{Missing, missing};
 use super::{Notes, is_ended, later, status};
 use crate::api_server::kinds::KindId;
 use crate::api_server::request::{ApiError, DeleteOptions};
-use crate::api_server::service::ApiServer;
+use crate::api_server::service::SimulatedApiServer;
 use crate::random::Random;
 
 const USER: &str = "kubelet";
@@ -41,7 +41,7 @@ impl Actor for Kubelet {
         &["pods", "configmaps", "secrets"]
     }
 
-    fn step(&mut self, server: &ApiServer, now: Timestamp, random: &mut Random) -> Option<Duration> {
+    fn step(&mut self, server: &SimulatedApiServer, now: Timestamp, random: &mut Random) -> Option<Duration> {
         let client = Client::new(server, USER);
         let (kind, maps, secrets) = (client.kind("pods")?, client.kind("configmaps")?, client.kind("secrets")?);
         let pods = client.list(kind);

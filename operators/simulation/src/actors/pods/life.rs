@@ -37,7 +37,7 @@ pub(super) struct Container {
     pub(super) image: String,
     /// How long it takes to get ready, in milliseconds.
     ready_after: u64,
-    pub(super) state: State,
+    pub(super) state: ContainerState,
     /// When the state changes by itself.
     due: Option<Timestamp>,
     pub(super) restarts: u64,
@@ -47,7 +47,7 @@ pub(super) struct Container {
 
 /// The state of a container.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum ContainerState {
     /// The image is pulled.
     Creating,
     /// A reference of its environment is missing.
@@ -119,7 +119,7 @@ impl Container {
             name: text(&container["name"]).to_owned(),
             image: text(&container["image"]).to_owned(),
             ready_after,
-            state: State::Creating,
+            state: ContainerState::Creating,
             due: None,
             restarts: 0,
             last: None,
@@ -128,7 +128,7 @@ impl Container {
 
     /// Whether it was ever started.
     pub(super) fn has_started(&self) -> bool {
-        matches!(self.state, State::Running(_)) || self.last.is_some()
+        matches!(self.state, ContainerState::Running(_)) || self.last.is_some()
     }
 
     /// Whether it is ready.
@@ -139,7 +139,7 @@ impl Container {
     fn ready_at(&self) -> Option<Timestamp> {
         // The probe of a container that soon crashes never succeeds.
         let never = self.crashes() && self.ready_after > 0;
-        if let State::Running(since) = self.state {
+        if let ContainerState::Running(since) = self.state {
             Some(later(since, self.ready_after)).filter(|_| !never)
         } else {
             None
@@ -152,14 +152,14 @@ impl Container {
 
     fn next(&self, now: Timestamp) -> Option<Timestamp> {
         let ready = self.ready_at().filter(|at| *at > now);
-        let waits = matches!(self.state, State::Unconfigured(_));
+        let waits = matches!(self.state, ContainerState::Unconfigured(_));
         self.due.filter(|_| !waits).into_iter().chain(ready).min()
     }
 
     fn advance(&mut self, missing: &Missing, now: Timestamp, random: &mut Random) {
         // What is due at the same time or before happens in its order.
         while let Some(due) = self.due.filter(|due| *due <= now) {
-            let at = if matches!(self.state, State::Unconfigured(_)) { now } else { due };
+            let at = if matches!(self.state, ContainerState::Unconfigured(_)) { now } else { due };
             if !self.proceed(missing, at, random) {
                 return;
             }
@@ -169,18 +169,23 @@ impl Container {
     /// Enters the next state. Returns false if it must wait for an object.
     fn proceed(&mut self, missing: &Missing, at: Timestamp, random: &mut Random) -> bool {
         match self.state.clone() {
-            State::Creating | State::Unconfigured(_) if self.image.contains("nope") => {
-                (self.state, self.due) = (State::PullFailed, Some(later(at, 10_000)));
+            ContainerState::Creating | ContainerState::Unconfigured(_) if self.image.contains("nope") => {
+                (self.state, self.due) = (ContainerState::PullFailed, Some(later(at, 10_000)));
             }
-            State::PullFailed | State::PullBackOff => (self.state, self.due) = (State::PullBackOff, None),
-            State::Running(started) => self.end(started, at),
-            State::Creating | State::Unconfigured(_) | State::Ended | State::CrashBackOff(_) => {
+            ContainerState::PullFailed | ContainerState::PullBackOff => {
+                (self.state, self.due) = (ContainerState::PullBackOff, None)
+            }
+            ContainerState::Running(started) => self.end(started, at),
+            ContainerState::Creating
+            | ContainerState::Unconfigured(_)
+            | ContainerState::Ended
+            | ContainerState::CrashBackOff(_) => {
                 if let Some(message) = missing.message(&self.name) {
-                    self.state = State::Unconfigured(message.to_owned());
+                    self.state = ContainerState::Unconfigured(message.to_owned());
                     return false;
                 }
                 self.restarts += u64::from(self.last.is_some());
-                self.state = State::Running(at);
+                self.state = ContainerState::Running(at);
                 self.due = self.crashes().then(|| later(at, random.between(1000, 5000)));
             }
         }
@@ -193,7 +198,7 @@ impl Container {
         let doublings = u32::try_from(self.restarts.saturating_sub(1)).unwrap_or(u32::MAX);
         let seconds = 10_u64.saturating_mul(2_u64.saturating_pow(doublings)).min(LONGEST_BACKOFF);
         let is_first = self.restarts == 0;
-        self.state = if is_first { State::Ended } else { State::CrashBackOff(seconds) };
+        self.state = if is_first { ContainerState::Ended } else { ContainerState::CrashBackOff(seconds) };
         self.due = Some(later(finished, if is_first { 1000 } else { seconds * 1000 }));
     }
 }

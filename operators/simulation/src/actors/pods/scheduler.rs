@@ -12,7 +12,7 @@ use super::super::{Actor, RETRY};
 use super::{Notes, is_ended, placement, unmodelled};
 use crate::api_server::kinds::KindId;
 use crate::api_server::request::ApiError;
-use crate::api_server::service::ApiServer;
+use crate::api_server::service::SimulatedApiServer;
 use crate::random::Random;
 
 const USER: &str = "kube-scheduler";
@@ -32,7 +32,7 @@ impl Actor for Scheduler {
         &["pods", "persistentvolumeclaims"]
     }
 
-    fn step(&mut self, server: &ApiServer, now: Timestamp, _random: &mut Random) -> Option<Duration> {
+    fn step(&mut self, server: &SimulatedApiServer, now: Timestamp, _random: &mut Random) -> Option<Duration> {
         let client = Client::new(server, USER);
         let (kind, claims) = (client.kind("pods")?, client.kind("persistentvolumeclaims")?);
         let pods = client.list(kind);

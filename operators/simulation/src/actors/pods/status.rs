@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::super::conditions;
 use super::super::object::{items, name, namespace, set, text, time, uid};
 use super::NODES;
-use super::life::{Container, End, Life, State};
+use super::life::{Container, ContainerState, End, Life};
 
 /// The conditions that the kubelet reports.
 const OWN: [&str; 4] = ["PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady"];
@@ -110,9 +110,12 @@ fn init_container(init: &Value, life: &Life) -> Value {
 }
 
 fn container(pod: &Value, life: &Life, container: &Container, now: Timestamp) -> Value {
-    let last =
-        container.last.as_ref().filter(|_| container.state != State::Ended).map_or_else(|| json!({}), terminated);
-    let is_running = matches!(container.state, State::Running(_));
+    let last = container
+        .last
+        .as_ref()
+        .filter(|_| container.state != ContainerState::Ended)
+        .map_or_else(|| json!({}), terminated);
+    let is_running = matches!(container.state, ContainerState::Running(_));
     let image_id = if container.has_started() { format!("{}@sha256:0", container.image) } else { String::new() };
     json!({
         "name": container.name, "image": container.image, "imageID": image_id, "ready": container.is_ready(now),
@@ -124,18 +127,18 @@ fn state(pod: &Value, life: &Life, container: &Container) -> Value {
     let Container { image, name: container_name, .. } = container;
     let pull = format!("failed to pull and unpack image {image:?}: not found");
     match &container.state {
-        State::Creating if life.sandbox.is_none() && !items(&pod["spec"]["initContainers"]).is_empty() => {
+        ContainerState::Creating if life.sandbox.is_none() && !items(&pod["spec"]["initContainers"]).is_empty() => {
             waiting("PodInitializing", "")
         }
-        State::Creating => waiting("ContainerCreating", ""),
-        State::Unconfigured(message) => waiting("CreateContainerConfigError", message),
-        State::PullFailed => waiting("ErrImagePull", &pull),
-        State::PullBackOff => {
+        ContainerState::Creating => waiting("ContainerCreating", ""),
+        ContainerState::Unconfigured(message) => waiting("CreateContainerConfigError", message),
+        ContainerState::PullFailed => waiting("ErrImagePull", &pull),
+        ContainerState::PullBackOff => {
             waiting("ImagePullBackOff", &format!("Back-off pulling image {image:?}: ErrImagePull: {pull}"))
         }
-        State::Running(since) => json!({ "running": { "startedAt": time(*since) } }),
-        State::Ended => container.last.as_ref().map_or_else(|| json!({}), terminated),
-        State::CrashBackOff(seconds) => {
+        ContainerState::Running(since) => json!({ "running": { "startedAt": time(*since) } }),
+        ContainerState::Ended => container.last.as_ref().map_or_else(|| json!({}), terminated),
+        ContainerState::CrashBackOff(seconds) => {
             let of = format!("{}_{}({})", name(pod), namespace(pod), uid(pod));
             let message =
                 format!("back-off {} restarting failed container={container_name} pod={of}", duration(*seconds));

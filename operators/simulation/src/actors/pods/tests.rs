@@ -6,7 +6,7 @@ use super::life::Life;
 use super::needs::{Missing, missing};
 use super::*;
 use crate::api_server::request::DeleteOptions;
-use crate::api_server::service::ApiServer;
+use crate::api_server::service::SimulatedApiServer;
 use crate::random::Random;
 
 const NOW: &str = "2026-01-01T00:00:00Z";
@@ -26,7 +26,7 @@ fn actors() -> Vec<Box<dyn Actor>> {
     vec![Box::new(Scheduler::default()), Box::new(Kubelet::default())]
 }
 
-fn live(server: &ApiServer) -> Arc<Value> {
+fn live(server: &SimulatedApiServer) -> Arc<Value> {
     testing::get(server, "pods", "a").unwrap()
 }
 

@@ -13,7 +13,7 @@ use super::{FieldType, ListKey, ListType};
 use Marker::{Atomic, Keyed, KeyedAtomic, Map, Set, Struct};
 
 /// The fields of a struct that have a marker, or one below them.
-pub(super) type Fields = &'static [(&'static str, Marker)];
+pub(super) type FieldTable = &'static [(&'static str, Marker)];
 
 /// How a field merges.
 #[derive(Clone, Copy, Debug)]
@@ -25,40 +25,40 @@ pub(super) enum Marker {
     /// A map with any keys; its values have no marker.
     Map,
     /// A list of structs that are told apart by these fields.
-    Keyed(&'static [&'static str], Fields),
+    Keyed(&'static [&'static str], FieldTable),
     /// A list of structs that are told apart by these fields, and each owned as a whole.
     KeyedAtomic(&'static [&'static str]),
     /// A struct.
-    Struct(Fields),
+    Struct(FieldTable),
 }
 
 /// The status of a kind whose only marker is that of its conditions.
-const STATUS: Fields = &[("conditions", CONDITIONS)];
+const STATUS: FieldTable = &[("conditions", CONDITIONS)];
 /// A kind without markers but those of its metadata.
-const METADATA_ONLY: Fields = &[("metadata", Struct(OBJECT_META))];
-const WORKLOAD_SPEC: Fields = &[("selector", Atomic), ("template", Struct(POD_TEMPLATE_SPEC))];
-const WORKLOAD: Fields =
+const METADATA_ONLY: FieldTable = &[("metadata", Struct(OBJECT_META))];
+const WORKLOAD_SPEC: FieldTable = &[("selector", Atomic), ("template", Struct(POD_TEMPLATE_SPEC))];
+const WORKLOAD: FieldTable =
     &[("metadata", Struct(OBJECT_META)), ("spec", Struct(WORKLOAD_SPEC)), ("status", Struct(STATUS))];
-const UNCOUNTED_TERMINATED_PODS: Fields = &[("failed", Set), ("succeeded", Set)];
-const JOB_STATUS: Fields = &[("uncountedTerminatedPods", Struct(UNCOUNTED_TERMINATED_PODS))];
-const JOB: Fields =
+const UNCOUNTED_TERMINATED_PODS: FieldTable = &[("failed", Set), ("succeeded", Set)];
+const JOB_STATUS: FieldTable = &[("uncountedTerminatedPods", Struct(UNCOUNTED_TERMINATED_PODS))];
+const JOB: FieldTable =
     &[("metadata", Struct(OBJECT_META)), ("spec", Struct(WORKLOAD_SPEC)), ("status", Struct(JOB_STATUS))];
-const JOB_TEMPLATE_SPEC: Fields = &[("metadata", Struct(OBJECT_META)), ("spec", Struct(WORKLOAD_SPEC))];
-const CRON_JOB_SPEC: Fields = &[("jobTemplate", Struct(JOB_TEMPLATE_SPEC))];
-const CRON_JOB: Fields = &[("metadata", Struct(OBJECT_META)), ("spec", Struct(CRON_JOB_SPEC))];
-const SERVICE_SPEC: Fields = &[("ports", Keyed(&["port", "protocol"], &[])), ("selector", Atomic)];
-const SERVICE: Fields =
+const JOB_TEMPLATE_SPEC: FieldTable = &[("metadata", Struct(OBJECT_META)), ("spec", Struct(WORKLOAD_SPEC))];
+const CRON_JOB_SPEC: FieldTable = &[("jobTemplate", Struct(JOB_TEMPLATE_SPEC))];
+const CRON_JOB: FieldTable = &[("metadata", Struct(OBJECT_META)), ("spec", Struct(CRON_JOB_SPEC))];
+const SERVICE_SPEC: FieldTable = &[("ports", Keyed(&["port", "protocol"], &[])), ("selector", Atomic)];
+const SERVICE: FieldTable =
     &[("metadata", Struct(OBJECT_META)), ("spec", Struct(SERVICE_SPEC)), ("status", Struct(STATUS))];
-const CONFIG_MAP: Fields = &[("binaryData", Map), ("data", Map), ("metadata", Struct(OBJECT_META))];
-const SECRET: Fields = &[("data", Map), ("metadata", Struct(OBJECT_META)), ("stringData", Map)];
-const PERSISTENT_VOLUME_CLAIM_STATUS: Fields =
+const CONFIG_MAP: FieldTable = &[("binaryData", Map), ("data", Map), ("metadata", Struct(OBJECT_META))];
+const SECRET: FieldTable = &[("data", Map), ("metadata", Struct(OBJECT_META)), ("stringData", Map)];
+const PERSISTENT_VOLUME_CLAIM_STATUS: FieldTable =
     &[("allocatedResourceStatuses", Map), ("allocatedResources", Map), ("capacity", Map), ("conditions", CONDITIONS)];
-const PERSISTENT_VOLUME_CLAIM: Fields = &[
+const PERSISTENT_VOLUME_CLAIM: FieldTable = &[
     ("metadata", Struct(OBJECT_META)),
     ("spec", Struct(PERSISTENT_VOLUME_CLAIM_SPEC)),
     ("status", Struct(PERSISTENT_VOLUME_CLAIM_STATUS)),
 ];
-const CSI_PERSISTENT_VOLUME_SOURCE: Fields = &[
+const CSI_PERSISTENT_VOLUME_SOURCE: FieldTable = &[
     ("controllerExpandSecretRef", Atomic),
     ("controllerPublishSecretRef", Atomic),
     ("nodeExpandSecretRef", Atomic),
@@ -66,8 +66,8 @@ const CSI_PERSISTENT_VOLUME_SOURCE: Fields = &[
     ("nodeStageSecretRef", Atomic),
     ("volumeAttributes", Map),
 ];
-const VOLUME_NODE_AFFINITY: Fields = &[("required", Atomic)];
-const PERSISTENT_VOLUME_SPEC: Fields = &[
+const VOLUME_NODE_AFFINITY: FieldTable = &[("required", Atomic)];
+const PERSISTENT_VOLUME_SPEC: FieldTable = &[
     ("capacity", Map),
     ("cephfs", Struct(SECRET_REF)),
     ("cinder", Struct(SECRET_REF)),
@@ -80,34 +80,35 @@ const PERSISTENT_VOLUME_SPEC: Fields = &[
     ("scaleIO", Struct(SECRET_REF)),
     ("storageos", Struct(SECRET_REF)),
 ];
-const PERSISTENT_VOLUME: Fields = &[("metadata", Struct(OBJECT_META)), ("spec", Struct(PERSISTENT_VOLUME_SPEC))];
-const INGRESS_SERVICE_BACKEND: Fields = &[("port", Atomic)];
-const INGRESS_BACKEND: Fields = &[("resource", Atomic), ("service", Struct(INGRESS_SERVICE_BACKEND))];
-const INGRESS_SPEC: Fields = &[("defaultBackend", Struct(INGRESS_BACKEND))];
-const INGRESS: Fields = &[("metadata", Struct(OBJECT_META)), ("spec", Struct(INGRESS_SPEC))];
-const NETWORK_POLICY_SPEC: Fields = &[("podSelector", Atomic)];
-const NETWORK_POLICY: Fields = &[("metadata", Struct(OBJECT_META)), ("spec", Struct(NETWORK_POLICY_SPEC))];
-const HORIZONTAL_POD_AUTOSCALER: Fields = &[("metadata", Struct(OBJECT_META)), ("status", Struct(STATUS))];
-const POD_DISRUPTION_BUDGET_SPEC: Fields = &[("selector", Atomic)];
-const POD_DISRUPTION_BUDGET_STATUS: Fields = &[("conditions", CONDITIONS), ("disruptedPods", Map)];
-const POD_DISRUPTION_BUDGET: Fields = &[
+const PERSISTENT_VOLUME: FieldTable = &[("metadata", Struct(OBJECT_META)), ("spec", Struct(PERSISTENT_VOLUME_SPEC))];
+const INGRESS_SERVICE_BACKEND: FieldTable = &[("port", Atomic)];
+const INGRESS_BACKEND: FieldTable = &[("resource", Atomic), ("service", Struct(INGRESS_SERVICE_BACKEND))];
+const INGRESS_SPEC: FieldTable = &[("defaultBackend", Struct(INGRESS_BACKEND))];
+const INGRESS: FieldTable = &[("metadata", Struct(OBJECT_META)), ("spec", Struct(INGRESS_SPEC))];
+const NETWORK_POLICY_SPEC: FieldTable = &[("podSelector", Atomic)];
+const NETWORK_POLICY: FieldTable = &[("metadata", Struct(OBJECT_META)), ("spec", Struct(NETWORK_POLICY_SPEC))];
+const HORIZONTAL_POD_AUTOSCALER: FieldTable = &[("metadata", Struct(OBJECT_META)), ("status", Struct(STATUS))];
+const POD_DISRUPTION_BUDGET_SPEC: FieldTable = &[("selector", Atomic)];
+const POD_DISRUPTION_BUDGET_STATUS: FieldTable = &[("conditions", CONDITIONS), ("disruptedPods", Map)];
+const POD_DISRUPTION_BUDGET: FieldTable = &[
     ("metadata", Struct(OBJECT_META)),
     ("spec", Struct(POD_DISRUPTION_BUDGET_SPEC)),
     ("status", Struct(POD_DISRUPTION_BUDGET_STATUS)),
 ];
-const EVENT: Fields =
+const EVENT: FieldTable =
     &[("involvedObject", Atomic), ("metadata", Struct(OBJECT_META)), ("regarding", Atomic), ("related", Atomic)];
-const NAMESPACE: Fields = &[("metadata", Struct(OBJECT_META)), ("status", Struct(STATUS))];
-const NODE_SPEC: Fields = &[("podCIDRs", Set)];
-const NODE_STATUS: Fields =
+const NAMESPACE: FieldTable = &[("metadata", Struct(OBJECT_META)), ("status", Struct(STATUS))];
+const NODE_SPEC: FieldTable = &[("podCIDRs", Set)];
+const NODE_STATUS: FieldTable =
     &[("addresses", CONDITIONS), ("allocatable", Map), ("capacity", Map), ("conditions", CONDITIONS)];
-const NODE: Fields = &[("metadata", Struct(OBJECT_META)), ("spec", Struct(NODE_SPEC)), ("status", Struct(NODE_STATUS))];
-const SERVICE_ACCOUNT: Fields = &[("metadata", Struct(OBJECT_META)), ("secrets", KeyedAtomic(&["name"]))];
-const ROLE_BINDING: Fields = &[("metadata", Struct(OBJECT_META)), ("roleRef", Atomic)];
-const STORAGE_CLASS: Fields = &[("metadata", Struct(OBJECT_META)), ("parameters", Map)];
-const RESOURCE_QUOTA_SPEC: Fields = &[("hard", Map), ("scopeSelector", Atomic)];
-const RESOURCE_QUOTA_STATUS: Fields = &[("hard", Map), ("used", Map)];
-const RESOURCE_QUOTA: Fields = &[
+const NODE: FieldTable =
+    &[("metadata", Struct(OBJECT_META)), ("spec", Struct(NODE_SPEC)), ("status", Struct(NODE_STATUS))];
+const SERVICE_ACCOUNT: FieldTable = &[("metadata", Struct(OBJECT_META)), ("secrets", KeyedAtomic(&["name"]))];
+const ROLE_BINDING: FieldTable = &[("metadata", Struct(OBJECT_META)), ("roleRef", Atomic)];
+const STORAGE_CLASS: FieldTable = &[("metadata", Struct(OBJECT_META)), ("parameters", Map)];
+const RESOURCE_QUOTA_SPEC: FieldTable = &[("hard", Map), ("scopeSelector", Atomic)];
+const RESOURCE_QUOTA_STATUS: FieldTable = &[("hard", Map), ("used", Map)];
+const RESOURCE_QUOTA: FieldTable = &[
     ("metadata", Struct(OBJECT_META)),
     ("spec", Struct(RESOURCE_QUOTA_SPEC)),
     ("status", Struct(RESOURCE_QUOTA_STATUS)),
@@ -193,7 +194,7 @@ pub(super) fn object_meta() -> FieldType {
     struct_of(OBJECT_META)
 }
 
-fn struct_of(fields: Fields) -> FieldType {
+fn struct_of(fields: FieldTable) -> FieldType {
     let fields: BTreeMap<_, _> = fields.iter().map(|(name, marker)| ((*name).to_owned(), field(*marker))).collect();
     FieldType::Map { fields, others: None }
 }

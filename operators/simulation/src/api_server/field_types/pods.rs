@@ -1,7 +1,7 @@
 //! The markers of pods and of what other kinds share with them. Made from the schema of client-go 0.36
 //! (applyconfigurations/internal/internal.go); only fields with a marker, or with a marker below them, are listed.
 
-use super::built_in::Fields;
+use super::built_in::FieldTable;
 use super::built_in::Marker::{Atomic, Keyed, KeyedAtomic, Map, Set, Struct};
 
 /// A list of conditions, or of anything else that is told apart by its type.
@@ -9,38 +9,39 @@ pub(super) const CONDITIONS: super::built_in::Marker = Keyed(&["type"], &[]);
 /// A list of structs without markers that are told apart by name.
 const NAMED: super::built_in::Marker = Keyed(&["name"], &[]);
 /// A struct whose only marker is that of the reference to a Secret.
-pub(super) const SECRET_REF: Fields = &[("secretRef", Atomic)];
+pub(super) const SECRET_REF: FieldTable = &[("secretRef", Atomic)];
 
-pub(super) const OBJECT_META: Fields =
+pub(super) const OBJECT_META: FieldTable =
     &[("annotations", Map), ("finalizers", Set), ("labels", Map), ("ownerReferences", KeyedAtomic(&["uid"]))];
-pub(super) const NODE_AFFINITY: Fields = &[("requiredDuringSchedulingIgnoredDuringExecution", Atomic)];
-pub(super) const AFFINITY: Fields = &[("nodeAffinity", Struct(NODE_AFFINITY))];
-pub(super) const ENV_VAR_SOURCE: Fields = &[
+pub(super) const NODE_AFFINITY: FieldTable = &[("requiredDuringSchedulingIgnoredDuringExecution", Atomic)];
+pub(super) const AFFINITY: FieldTable = &[("nodeAffinity", Struct(NODE_AFFINITY))];
+pub(super) const ENV_VAR_SOURCE: FieldTable = &[
     ("configMapKeyRef", Atomic),
     ("fieldRef", Atomic),
     ("fileKeyRef", Atomic),
     ("resourceFieldRef", Atomic),
     ("secretKeyRef", Atomic),
 ];
-pub(super) const ENV_VAR: Fields = &[("valueFrom", Struct(ENV_VAR_SOURCE))];
-pub(super) const RESOURCE_REQUIREMENTS: Fields = &[("claims", NAMED), ("limits", Map), ("requests", Map)];
-pub(super) const CONTAINER: Fields = &[
+pub(super) const ENV_VAR: FieldTable = &[("valueFrom", Struct(ENV_VAR_SOURCE))];
+pub(super) const RESOURCE_REQUIREMENTS: FieldTable = &[("claims", NAMED), ("limits", Map), ("requests", Map)];
+pub(super) const CONTAINER: FieldTable = &[
     ("env", Keyed(&["name"], ENV_VAR)),
     ("ports", Keyed(&["containerPort", "protocol"], &[])),
     ("resources", Struct(RESOURCE_REQUIREMENTS)),
     ("volumeDevices", Keyed(&["devicePath"], &[])),
     ("volumeMounts", Keyed(&["mountPath"], &[])),
 ];
-pub(super) const TOPOLOGY_SPREAD_CONSTRAINT: Fields = &[("labelSelector", Atomic)];
-pub(super) const CSI_VOLUME_SOURCE: Fields = &[("nodePublishSecretRef", Atomic), ("volumeAttributes", Map)];
-pub(super) const VOLUME_RESOURCE_REQUIREMENTS: Fields = &[("limits", Map), ("requests", Map)];
-pub(super) const PERSISTENT_VOLUME_CLAIM_SPEC: Fields =
+pub(super) const TOPOLOGY_SPREAD_CONSTRAINT: FieldTable = &[("labelSelector", Atomic)];
+pub(super) const CSI_VOLUME_SOURCE: FieldTable = &[("nodePublishSecretRef", Atomic), ("volumeAttributes", Map)];
+pub(super) const VOLUME_RESOURCE_REQUIREMENTS: FieldTable = &[("limits", Map), ("requests", Map)];
+pub(super) const PERSISTENT_VOLUME_CLAIM_SPEC: FieldTable =
     &[("dataSource", Atomic), ("resources", Struct(VOLUME_RESOURCE_REQUIREMENTS)), ("selector", Atomic)];
-pub(super) const PERSISTENT_VOLUME_CLAIM_TEMPLATE: Fields =
+pub(super) const PERSISTENT_VOLUME_CLAIM_TEMPLATE: FieldTable =
     &[("metadata", Struct(OBJECT_META)), ("spec", Struct(PERSISTENT_VOLUME_CLAIM_SPEC))];
-pub(super) const EPHEMERAL_VOLUME_SOURCE: Fields = &[("volumeClaimTemplate", Struct(PERSISTENT_VOLUME_CLAIM_TEMPLATE))];
-pub(super) const FLEX_VOLUME_SOURCE: Fields = &[("options", Map), ("secretRef", Atomic)];
-pub(super) const VOLUME: Fields = &[
+pub(super) const EPHEMERAL_VOLUME_SOURCE: FieldTable =
+    &[("volumeClaimTemplate", Struct(PERSISTENT_VOLUME_CLAIM_TEMPLATE))];
+pub(super) const FLEX_VOLUME_SOURCE: FieldTable = &[("options", Map), ("secretRef", Atomic)];
+pub(super) const VOLUME: FieldTable = &[
     ("cephfs", Struct(SECRET_REF)),
     ("cinder", Struct(SECRET_REF)),
     ("csi", Struct(CSI_VOLUME_SOURCE)),
@@ -51,7 +52,7 @@ pub(super) const VOLUME: Fields = &[
     ("scaleIO", Struct(SECRET_REF)),
     ("storageos", Struct(SECRET_REF)),
 ];
-pub(super) const POD_SPEC: Fields = &[
+pub(super) const POD_SPEC: FieldTable = &[
     ("affinity", Struct(AFFINITY)),
     ("containers", Keyed(&["name"], CONTAINER)),
     ("ephemeralContainers", Keyed(&["name"], CONTAINER)),
@@ -66,13 +67,13 @@ pub(super) const POD_SPEC: Fields = &[
     ("topologySpreadConstraints", Keyed(&["topologyKey", "whenUnsatisfiable"], TOPOLOGY_SPREAD_CONSTRAINT)),
     ("volumes", Keyed(&["name"], VOLUME)),
 ];
-pub(super) const POD_STATUS: Fields = &[
+pub(super) const POD_STATUS: FieldTable = &[
     ("allocatedResources", Map),
     ("conditions", CONDITIONS),
     ("podIPs", Keyed(&["ip"], &[])),
     ("resourceClaimStatuses", NAMED),
     ("resources", Struct(RESOURCE_REQUIREMENTS)),
 ];
-pub(super) const POD: Fields =
+pub(super) const POD: FieldTable =
     &[("metadata", Struct(OBJECT_META)), ("spec", Struct(POD_SPEC)), ("status", Struct(POD_STATUS))];
-pub(super) const POD_TEMPLATE_SPEC: Fields = &[("metadata", Struct(OBJECT_META)), ("spec", Struct(POD_SPEC))];
+pub(super) const POD_TEMPLATE_SPEC: FieldTable = &[("metadata", Struct(OBJECT_META)), ("spec", Struct(POD_SPEC))];

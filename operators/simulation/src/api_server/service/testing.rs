@@ -7,8 +7,8 @@ use crate::api_server::kinds::Kinds;
 use crate::api_server::request::DeleteOptions;
 
 /// An API server with the namespace `n`.
-pub(in crate::api_server) fn server() -> ApiServer {
-    let server = ApiServer::new(State::new(Kinds::all()), Random::new(1));
+pub(in crate::api_server) fn server() -> SimulatedApiServer {
+    let server = SimulatedApiServer::new(ClusterState::new(Kinds::all()), Random::new(1));
     let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "n" } });
     let mut request = request(&server, "namespaces", None, Verb::Create { body: namespace, strict: false });
     request.namespace = None;
@@ -17,7 +17,12 @@ pub(in crate::api_server) fn server() -> ApiServer {
 }
 
 /// A request of a user in the namespace `n`.
-pub(in crate::api_server) fn request(server: &ApiServer, plural: &str, name: Option<&str>, verb: Verb) -> ApiRequest {
+pub(in crate::api_server) fn request(
+    server: &SimulatedApiServer,
+    plural: &str,
+    name: Option<&str>,
+    verb: Verb,
+) -> ApiRequest {
     ApiRequest {
         user: "user".to_owned(),
         kind: server.read(|state| state.kinds().plural(plural)).unwrap(),
@@ -39,16 +44,16 @@ pub(in crate::api_server) fn config(name: &str, label: &str, value: &str) -> Val
     })
 }
 
-pub(in crate::api_server) fn create(server: &ApiServer, body: Value) {
+pub(in crate::api_server) fn create(server: &SimulatedApiServer, body: Value) {
     server.perform(&request(server, "configmaps", None, Verb::Create { body, strict: false })).unwrap();
 }
 
-pub(in crate::api_server) fn update(server: &ApiServer, body: Value) {
+pub(in crate::api_server) fn update(server: &SimulatedApiServer, body: Value) {
     let name = body["metadata"]["name"].as_str().map(str::to_owned);
     server.perform(&request(server, "configmaps", name.as_deref(), Verb::Update { body })).unwrap();
 }
 
-pub(in crate::api_server) fn delete(server: &ApiServer, name: &str) {
+pub(in crate::api_server) fn delete(server: &SimulatedApiServer, name: &str) {
     let verb = Verb::Delete(DeleteOptions::default());
     server.perform(&request(server, "configmaps", Some(name), verb)).unwrap();
 }

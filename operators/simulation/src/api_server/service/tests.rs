@@ -9,15 +9,15 @@ use super::testing::{config, create, server};
 use super::*;
 use crate::api_server::fate::Rates;
 
-fn client(server: &ApiServer) -> Client {
+fn client(server: &SimulatedApiServer) -> Client {
     server.client("manager-0", &Outages::default())
 }
 
-fn configs(server: &ApiServer) -> Api<ConfigMap> {
+fn configs(server: &SimulatedApiServer) -> Api<ConfigMap> {
     Api::namespaced(client(server), "n")
 }
 
-fn stored(server: &ApiServer, name: &str) -> Option<Value> {
+fn stored(server: &SimulatedApiServer, name: &str) -> Option<Value> {
     server.read(|state| state.get(state.kinds().plural("configmaps")?, "n", name).map(|found| (**found).clone()))
 }
 
@@ -25,7 +25,7 @@ fn of(name: &str) -> ConfigMap {
     serde_json::from_value(config(name, "x", "1")).unwrap()
 }
 
-fn with(rates: Rates) -> ApiServer {
+fn with(rates: Rates) -> SimulatedApiServer {
     let server = server();
     server.faults(|faults| faults.rates = rates);
     server
@@ -148,7 +148,7 @@ async fn an_outage_ends() {
 #[tokio::test(start_paused = true)]
 async fn who_waits_for_a_change_gets_its_version() {
     let server = server();
-    let version = server.read(State::version);
+    let version = server.read(ClusterState::version);
     let (changed, ()) = tokio::join!(server.changed(version), async { create(&server, config("a", "x", "1")) });
     assert!(changed > version);
     assert_eq!(server.changed(version).await, changed, "it was before");

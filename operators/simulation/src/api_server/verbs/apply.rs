@@ -10,10 +10,15 @@ use crate::api_server::errors::{bad_request, conflict, internal, unmodelled};
 use crate::api_server::managers::{Conflict, Managers, conflict_message};
 use crate::api_server::preparation;
 use crate::api_server::request::{Answer, ApiError, Subresource};
-use crate::api_server::state::{Key, State, StoredObject};
+use crate::api_server::state::{ClusterState, ObjectKey, StoredObject};
 
 /// Applies fields to an object, which is created if it does not exist.
-pub(crate) fn apply(state: &mut State, call: &VerbCall<'_>, body: &Value, force: bool) -> Result<Answer, ApiError> {
+pub(crate) fn apply(
+    state: &mut ClusterState,
+    call: &VerbCall<'_>,
+    body: &Value,
+    force: bool,
+) -> Result<Answer, ApiError> {
     let key = call.key()?;
     let mut body = body.clone();
     metadata::check_type(call, &mut body, true)?;
@@ -32,9 +37,9 @@ pub(crate) fn apply(state: &mut State, call: &VerbCall<'_>, body: &Value, force:
 
 /// Applies to an object that exists.
 fn change(
-    state: &mut State,
+    state: &mut ClusterState,
     call: &VerbCall<'_>,
-    key: &Key,
+    key: &ObjectKey,
     live: &StoredObject,
     body: &Value,
     force: bool,
@@ -57,9 +62,9 @@ fn change(
 
 /// Creates the object.
 fn create_applied(
-    state: &mut State,
+    state: &mut ClusterState,
     call: &VerbCall<'_>,
-    key: Key,
+    key: ObjectKey,
     body: &Value,
     force: bool,
 ) -> Result<Answer, ApiError> {
@@ -82,7 +87,7 @@ fn create_applied(
 }
 
 /// Checks that the fields are those of an object of the kind.
-fn check_fields(call: &VerbCall<'_>, (namespace, name): &Key, body: &Value) -> Result<(), ApiError> {
+fn check_fields(call: &VerbCall<'_>, (namespace, name): &ObjectKey, body: &Value) -> Result<(), ApiError> {
     let unknown = call.kind.schema.as_ref().map(|schema| undeclared(schema, body)).unwrap_or_default();
     let unknown: Vec<_> = unknown.iter().map(|path| format!("{path}: field not declared in schema")).collect();
     let why = match unknown.as_slice() {

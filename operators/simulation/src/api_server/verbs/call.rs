@@ -6,7 +6,7 @@ use crate::api_server::errors::{not_found, unmodelled};
 use crate::api_server::kinds::{Kind, KindId, ScalePaths};
 use crate::api_server::managers::Writer;
 use crate::api_server::request::{ApiError, ApiRequest, Subresource};
-use crate::api_server::state::Key;
+use crate::api_server::state::ObjectKey;
 
 /// A request that is performed.
 pub(crate) struct VerbCall<'a> {
@@ -38,14 +38,14 @@ impl<'a> VerbCall<'a> {
     }
 
     /// The object that it is about.
-    pub(crate) fn key(&self) -> Result<Key, ApiError> {
+    pub(crate) fn key(&self) -> Result<ObjectKey, ApiError> {
         let name = self.request.name.as_deref().filter(|name| !name.is_empty());
         let name = name.ok_or_else(|| unmodelled("this verb for a whole collection"))?;
         Ok((self.namespace().to_owned(), name.to_owned()))
     }
 
     /// The refusal that there is no such object.
-    pub(crate) fn not_found(&self, key: &Key) -> ApiError {
+    pub(crate) fn not_found(&self, key: &ObjectKey) -> ApiError {
         not_found(self.kind, &key.1)
     }
 

@@ -8,13 +8,18 @@ use crate::api_server::errors::{internal, invalid, required, unmodelled};
 use crate::api_server::managers::Managers;
 use crate::api_server::preparation;
 use crate::api_server::request::{Answer, ApiError};
-use crate::api_server::state::{Key, State};
+use crate::api_server::state::{ClusterState, ObjectKey};
 
 /// The longest part of a generated name before its random end.
 const LONGEST_BASE: usize = 58;
 
 /// Creates an object.
-pub(crate) fn create(state: &mut State, call: &VerbCall<'_>, body: &Value, strict: bool) -> Result<Answer, ApiError> {
+pub(crate) fn create(
+    state: &mut ClusterState,
+    call: &VerbCall<'_>,
+    body: &Value,
+    strict: bool,
+) -> Result<Answer, ApiError> {
     if call.request.name.is_some() {
         return Err(unmodelled("a creation at the path of an object"));
     }
@@ -37,16 +42,21 @@ pub(crate) fn create(state: &mut State, call: &VerbCall<'_>, body: &Value, stric
 }
 
 /// Gives a new object what it has before it is decoded.
-pub(crate) fn begin(state: &mut State, call: &VerbCall<'_>, object: &mut Value, name: &str) -> Result<(), ApiError> {
+pub(crate) fn begin(
+    state: &mut ClusterState,
+    call: &VerbCall<'_>,
+    object: &mut Value,
+    name: &str,
+) -> Result<(), ApiError> {
     metadata::initialize(state, call, object, name)?;
     if namespaces::are_meant(call) { namespaces::label(object, name) } else { Ok(()) }
 }
 
 /// Stores a new object that has been decoded.
 pub(crate) fn finish(
-    state: &mut State,
+    state: &mut ClusterState,
     call: &VerbCall<'_>,
-    key: Key,
+    key: ObjectKey,
     mut object: Value,
     managers: Managers,
 ) -> Result<Answer, ApiError> {
@@ -64,7 +74,7 @@ pub(crate) fn finish(
 }
 
 /// The name of a new object, which the API server generates if it is to.
-fn name(state: &mut State, call: &VerbCall<'_>, object: &Value) -> Result<String, ApiError> {
+fn name(state: &mut ClusterState, call: &VerbCall<'_>, object: &Value) -> Result<String, ApiError> {
     let (name, base) = (metadata::text(object, "name"), metadata::text(object, "generateName"));
     if !name.is_empty() {
         return Ok(name.to_owned());

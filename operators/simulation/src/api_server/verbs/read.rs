@@ -9,21 +9,21 @@ use super::call::VerbCall;
 use crate::api_server::errors::{bad_request, expired};
 use crate::api_server::request::{Answer, ApiError, ListOptions};
 use crate::api_server::selector::CollectionSelector;
-use crate::api_server::state::{Key, State};
+use crate::api_server::state::{ClusterState, ObjectKey};
 
 /// Why a page of a list cannot be continued.
 const TOO_OLD: &str = "The provided continue parameter is too old to display a consistent list result. You can start a new list \
                        without the continue parameter.";
 
 /// Reads an object.
-pub(crate) fn get(state: &State, call: &VerbCall<'_>) -> Result<Answer, ApiError> {
+pub(crate) fn get(state: &ClusterState, call: &VerbCall<'_>) -> Result<Answer, ApiError> {
     let key = call.key()?;
     let stored = state.stored(call.id(), &key).ok_or_else(|| call.not_found(&key))?;
     Ok(Answer { code: 200, body: (*stored.value).clone() })
 }
 
 /// Reads a page of a collection. All pages of a list show the version at which the first was read.
-pub(crate) fn list(state: &State, call: &VerbCall<'_>, options: &ListOptions) -> Result<Answer, ApiError> {
+pub(crate) fn list(state: &ClusterState, call: &VerbCall<'_>, options: &ListOptions) -> Result<Answer, ApiError> {
     if call.request.name.is_some() {
         return Err(bad_request("a list has no name; select it by a field"));
     }
@@ -71,8 +71,12 @@ fn item(call: &VerbCall<'_>, object: &Value) -> Value {
 }
 
 /// The objects of the collection as they were at a version.
-fn objects_at(state: &State, call: &VerbCall<'_>, version: u64) -> Result<BTreeMap<Key, Arc<Value>>, ApiError> {
-    let is_meant = |key: &Key| call.request.namespace.as_ref().is_none_or(|namespace| *namespace == key.0);
+fn objects_at(
+    state: &ClusterState,
+    call: &VerbCall<'_>,
+    version: u64,
+) -> Result<BTreeMap<ObjectKey, Arc<Value>>, ApiError> {
+    let is_meant = |key: &ObjectKey| call.request.namespace.as_ref().is_none_or(|namespace| *namespace == key.0);
     let all = state.all(call.id()).filter(|(key, _)| is_meant(key));
     let mut objects: BTreeMap<_, _> = all.map(|(key, object)| (key.clone(), object.clone())).collect();
     let newer = state.changes(version).map_err(|_| expired(TOO_OLD))?;
@@ -89,7 +93,7 @@ fn objects_at(state: &State, call: &VerbCall<'_>, version: u64) -> Result<BTreeM
 #[derive(Debug, PartialEq, Eq)]
 struct PageEnd {
     version: u64,
-    last: Key,
+    last: ObjectKey,
 }
 
 impl PageEnd {

@@ -8,7 +8,7 @@ use crate::api_server::errors::{conflict, unmodelled};
 use crate::api_server::managers::Managers;
 use crate::api_server::preparation;
 use crate::api_server::request::{Answer, ApiError, Subresource};
-use crate::api_server::state::{Key, State, StoredObject};
+use crate::api_server::state::{ClusterState, ObjectKey, StoredObject};
 
 /// The kinds that an update creates. (kubernetes: `AllowCreateOnUpdate` of the strategies)
 const CREATED_BY_UPDATES: [&str; 3] = ["events", "leases", "services"];
@@ -22,7 +22,7 @@ pub(crate) enum OwnershipAfter {
 }
 
 /// Replaces an object.
-pub(crate) fn replace(state: &mut State, call: &VerbCall<'_>, body: &Value) -> Result<Answer, ApiError> {
+pub(crate) fn replace(state: &mut ClusterState, call: &VerbCall<'_>, body: &Value) -> Result<Answer, ApiError> {
     let key = call.key()?;
     let mut after = body.clone();
     metadata::check_type(call, &mut after, false)?;
@@ -37,7 +37,7 @@ pub(crate) fn replace(state: &mut State, call: &VerbCall<'_>, body: &Value) -> R
 }
 
 /// Checks the precondition that the uid in the body of an update is.
-pub(crate) fn check_uid(call: &VerbCall<'_>, key: &Key, expected: &str, live: &str) -> Result<(), ApiError> {
+pub(crate) fn check_uid(call: &VerbCall<'_>, key: &ObjectKey, expected: &str, live: &str) -> Result<(), ApiError> {
     if expected.is_empty() || expected == live {
         return Ok(());
     }
@@ -51,9 +51,9 @@ pub(crate) fn check_uid(call: &VerbCall<'_>, key: &Key, expected: &str, live: &s
 
 /// Stores the new state of an object, if it differs.
 pub(crate) fn store(
-    state: &mut State,
+    state: &mut ClusterState,
     call: &VerbCall<'_>,
-    key: &Key,
+    key: &ObjectKey,
     mut after: Value,
     ownership: OwnershipAfter,
 ) -> Result<Answer, ApiError> {
@@ -81,9 +81,9 @@ pub(crate) fn store(
 
 /// Removes a deleted object that nothing holds any more, or stores its new state if it differs.
 fn save(
-    state: &mut State,
+    state: &mut ClusterState,
     call: &VerbCall<'_>,
-    key: &Key,
+    key: &ObjectKey,
     before: &StoredObject,
     mut after: Value,
     managers: Managers,

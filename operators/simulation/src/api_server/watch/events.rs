@@ -10,10 +10,10 @@ use super::selection::Selection;
 use crate::api_server::answer::{metadata_of, status};
 use crate::api_server::errors;
 use crate::api_server::kinds::KindId;
-use crate::api_server::state::{Change, Event, State};
+use crate::api_server::state::{ClusterState, Event, ObjectChange};
 
 /// The event of a change, if the watch selects the object before or after it.
-pub(super) fn event(change: &Change, selection: &Selection, metadata_only: bool) -> Option<Bytes> {
+pub(super) fn event(change: &ObjectChange, selection: &Selection, metadata_only: bool) -> Option<Bytes> {
     if !selection.has_key(&change.key) {
         return None;
     }
@@ -36,13 +36,18 @@ pub(super) fn event(change: &Change, selection: &Selection, metadata_only: bool)
 }
 
 /// The present objects as added, for a watch without a version.
-pub(super) fn present(state: &State, kind: KindId, selection: &Selection, metadata_only: bool) -> VecDeque<Bytes> {
+pub(super) fn present(
+    state: &ClusterState,
+    kind: KindId,
+    selection: &Selection,
+    metadata_only: bool,
+) -> VecDeque<Bytes> {
     let selected = state.all(kind).filter(|(key, object)| selection.has_key(key) && selection.matches(object));
     selected.map(|(_, object)| line("ADDED", &reduced((**object).clone(), metadata_only))).collect()
 }
 
 /// A bookmark: there are no more events up to that version.
-pub(super) fn bookmark(state: &State, kind: KindId, metadata_only: bool, version: u64) -> Option<Bytes> {
+pub(super) fn bookmark(state: &ClusterState, kind: KindId, metadata_only: bool, version: u64) -> Option<Bytes> {
     let kind = state.kinds().get(kind)?;
     let metadata = json!({ "resourceVersion": version.to_string(), "creationTimestamp": null });
     let object = json!({ "kind": kind.kind, "apiVersion": kind.api_version(), "metadata": metadata });

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::api_server::errors::unmodelled;
 use crate::api_server::request::{ApiError, ApiRequest, ListOptions};
-use crate::api_server::state::Key;
+use crate::api_server::state::ObjectKey;
 
 /// The objects of a namespace, or all, that fulfill all requirements.
 pub(super) struct Selection {
@@ -44,7 +44,7 @@ impl Selection {
     }
 
     /// Whether an object with that key may be selected.
-    pub(super) fn has_key(&self, (namespace, _): &Key) -> bool {
+    pub(super) fn has_key(&self, (namespace, _): &ObjectKey) -> bool {
         self.namespace.as_ref().is_none_or(|selected| selected == namespace)
     }
 

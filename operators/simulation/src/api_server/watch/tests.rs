@@ -17,7 +17,7 @@ fn options(since: Option<u64>) -> WatchOptions {
     }
 }
 
-fn opened(server: &ApiServer, options: &WatchOptions, metadata_only: bool) -> ResponseBody {
+fn opened(server: &SimulatedApiServer, options: &WatchOptions, metadata_only: bool) -> ResponseBody {
     let mut asked = request(server, "configmaps", None, Verb::Watch(options.clone()));
     asked.metadata_only = metadata_only;
     open(server, &asked, options).unwrap().into_body()
@@ -42,7 +42,7 @@ fn version_of(object: &Value) -> u64 {
     object["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap()
 }
 
-fn version(server: &ApiServer) -> u64 {
+fn version(server: &SimulatedApiServer) -> u64 {
     server.read(|state| state.version())
 }
 
@@ -95,7 +95,7 @@ async fn a_version_that_is_compacted_has_expired() {
     let server = server();
     let before = version(&server);
     create(&server, config("a", "x", "1"));
-    server.edit(crate::api_server::state::State::compact);
+    server.edit(crate::api_server::state::ClusterState::compact);
     let mut body = opened(&server, &options(Some(before)), false);
     let (kind, status) = event(&mut body).await;
     assert_eq!((&*kind, &status["code"], &status["reason"]), ("ERROR", &json!(410), &json!("Expired")));
