@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use tokio::time::{sleep, timeout};
 
 use crate::api_server::service::SimulatedApiServer;
-use crate::api_server::state::ClusterState;
+use crate::api_server::state::StoredState;
 use crate::random::Random;
 
 pub mod client;
@@ -62,7 +62,7 @@ pub async fn run(mut actor: Box<dyn Actor>, server: SimulatedApiServer, mut rand
     let kinds = actor.kinds();
     loop {
         sleep(Duration::from_millis(random.between(1, 200))).await;
-        let seen = server.read(ClusterState::version);
+        let seen = server.read(StoredState::version);
         let again = actor.step(&server, runtime::clock::now(), &mut random);
         let next = changed(&server, kinds, seen);
         match again {
@@ -87,7 +87,7 @@ async fn changed(server: &SimulatedApiServer, kinds: &[&str], mut seen: u64) {
 }
 
 /// Whether an object of one of the kinds changed after that version. Changes that the API server has forgotten count.
-fn is_concerned(state: &ClusterState, kinds: &[&str], since: u64) -> bool {
+fn is_concerned(state: &StoredState, kinds: &[&str], since: u64) -> bool {
     let Ok(changes) = state.changes(since) else { return true };
     let is_one = |kind| state.kinds().get(kind).is_some_and(|kind| kinds.contains(&kind.plural.as_str()));
     changes.iter().any(|change| kinds.is_empty() || is_one(change.kind))
@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn an_actor_reacts_to_its_kinds_only() {
         let server = testing::server();
-        let before = server.read(ClusterState::version);
+        let before = server.read(StoredState::version);
         testing::create(&server, "configmaps", json!({ "metadata": { "name": "a", "namespace": NAMESPACE } }));
         let reacts = |kinds: &[&str]| server.read(|state| is_concerned(state, kinds, before));
         assert_eq!([reacts(&["configmaps"]), reacts(&["pods"]), reacts(&[])], [true, false, true]);
@@ -117,9 +117,9 @@ mod tests {
         testing::create(&server, "deployments", testing::deployment("a", 2));
         let now = testing::settle(&server, &mut actors, runtime::clock::now());
         assert_eq!(testing::list(&server, "pods").len(), 2);
-        let version = server.read(ClusterState::version);
+        let version = server.read(StoredState::version);
         testing::settle(&server, &mut actors, now);
-        assert_eq!(server.read(ClusterState::version), version);
+        assert_eq!(server.read(StoredState::version), version);
         assert_eq!(server.read(|state| state.unmodelled().to_vec()), Vec::<String>::new());
     }
 }

@@ -19,7 +19,7 @@ use crate::api_server::SimulatedApiServer;
 use crate::api_server::fate::Rates;
 use crate::api_server::kinds::Kinds;
 use crate::api_server::request::{ApiRequest, Verb};
-use crate::api_server::state::ClusterState;
+use crate::api_server::state::StoredState;
 use crate::random::Random;
 
 mod call;
@@ -48,7 +48,7 @@ pub struct Reply {
 /// # Errors
 /// The model does not create the namespace.
 pub fn model(seed: u64, namespace: &str) -> Result<Client, String> {
-    let server = SimulatedApiServer::new(ClusterState::new(Kinds::all()), Random::new(seed));
+    let server = SimulatedApiServer::new(StoredState::new(Kinds::all()), Random::new(seed));
     server.faults(|faults| faults.rates = Rates::NONE);
     let kind = server.read(|state| state.kinds().plural("namespaces")).ok_or("the model has no namespaces")?;
     let body = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": namespace } });

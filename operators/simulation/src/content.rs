@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::api_server::state::ClusterState;
+use crate::api_server::state::StoredState;
 use crate::scenario::Scenario;
 use crate::user::NAMESPACE;
 
@@ -27,7 +27,7 @@ const VOLATILE: [&str; 13] = [
 
 /// The objects of a scenario, by plural and name.
 #[must_use]
-pub fn of(state: &ClusterState, scenario: &Scenario) -> BTreeMap<String, Value> {
+pub fn of(state: &StoredState, scenario: &Scenario) -> BTreeMap<String, Value> {
     let mut content = BTreeMap::new();
     for plural in scenario.roots.iter().chain(scenario.children) {
         let Some(kind) = state.kinds().plural(plural) else { continue };

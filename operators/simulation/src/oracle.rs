@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::api_server::state::{AuditEntry, ClusterState};
+use crate::api_server::state::{AuditEntry, StoredState};
 use crate::scenario::Scenario;
 
 mod writers;
@@ -13,7 +13,7 @@ const MOST_WRITES: usize = 600;
 
 /// The violated properties, in words.
 #[must_use]
-pub fn violations(state: &ClusterState, scenario: &Scenario) -> Vec<String> {
+pub fn violations(state: &StoredState, scenario: &Scenario) -> Vec<String> {
     let mut found: Vec<String> =
         state.unmodelled().iter().map(|what| format!("the model of the API server lacks {what}")).collect();
     found.extend(writers::violations(state));
@@ -30,7 +30,7 @@ fn is_manager(entry: &AuditEntry) -> bool {
 }
 
 /// What the managers deleted although they must not.
-fn deletions(state: &ClusterState, scenario: &Scenario) -> Vec<String> {
+fn deletions(state: &StoredState, scenario: &Scenario) -> Vec<String> {
     let of_manager =
         state.audit().iter().filter(|entry| is_manager(entry) && entry.verb == "delete" && entry.code < 300);
     let kept = of_manager.filter(|entry| {
@@ -42,7 +42,7 @@ fn deletions(state: &ClusterState, scenario: &Scenario) -> Vec<String> {
 
 /// When an object was last changed whose kind is none of `ignored`.
 #[must_use]
-pub fn last_write(state: &ClusterState, ignored: &[&str]) -> Option<Timestamp> {
+pub fn last_write(state: &StoredState, ignored: &[&str]) -> Option<Timestamp> {
     let counts = |entry: &&AuditEntry| {
         let kind = state.kinds().get(entry.kind);
         entry.changed && kind.is_some_and(|kind| !ignored.contains(&kind.plural.as_str()))
@@ -52,7 +52,7 @@ pub fn last_write(state: &ClusterState, ignored: &[&str]) -> Option<Timestamp> {
 
 /// The lines that all writes are in the story: the second, who, and what.
 #[must_use]
-pub fn writes(state: &ClusterState) -> Vec<(f64, String, String)> {
+pub fn writes(state: &StoredState) -> Vec<(f64, String, String)> {
     let Some(begun) = state.audit().first().map(|entry| entry.now) else { return Vec::new() };
     let line = |entry: &AuditEntry| {
         let unchanged = if entry.changed || entry.code >= 300 { "" } else { ", which changes nothing" };
@@ -62,7 +62,7 @@ pub fn writes(state: &ClusterState) -> Vec<(f64, String, String)> {
     state.audit().iter().map(line).collect()
 }
 
-fn about(state: &ClusterState, entry: &AuditEntry) -> String {
+fn about(state: &StoredState, entry: &AuditEntry) -> String {
     let plural = state.kinds().get(entry.kind).map_or("?", |kind| kind.plural.as_str());
     let (namespace, name) = &entry.key;
     let part = entry.subresource.map(|part| format!(" {part:?}")).unwrap_or_default();

@@ -16,7 +16,7 @@ use crate::api_server::SimulatedApiServer;
 use crate::api_server::fate::Rates;
 use crate::api_server::kinds::Kinds;
 use crate::api_server::request::{ApiRequest, Verb};
-use crate::api_server::state::ClusterState;
+use crate::api_server::state::StoredState;
 use crate::process::{ManagerCommand, supervise};
 use crate::random::Random;
 use crate::scenario::Scenario;
@@ -99,7 +99,7 @@ struct Manager {
 impl<'a> World<'a> {
     fn start(scenario: &'a Scenario, mut random: Random) -> Result<Self, ManagerError> {
         let story = Story::begin();
-        let server = SimulatedApiServer::new(ClusterState::new(Kinds::all()), random.fork());
+        let server = SimulatedApiServer::new(StoredState::new(Kinds::all()), random.fork());
         for namespace in ["default", MANAGERS_NAMESPACE, NAMESPACE] {
             create_namespace(&server, namespace)?;
         }
@@ -169,7 +169,7 @@ impl<'a> World<'a> {
             }
             Happening::Compaction => {
                 self.story.tell("API server", "forgets earlier changes");
-                self.server.edit(ClusterState::compact);
+                self.server.edit(StoredState::compact);
             }
             Happening::CutWatches => {
                 self.story.tell("network", "cuts all watches");

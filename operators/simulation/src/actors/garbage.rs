@@ -11,7 +11,7 @@ use super::client::{CONTROLLER_MANAGER, Client, is_outdated};
 use super::{Actor, RETRY};
 use crate::api_server::request::{ApiError, DeleteOptions, Propagation};
 use crate::api_server::service::SimulatedApiServer;
-use crate::api_server::state::{ClusterState, Event};
+use crate::api_server::state::{Event, StoredState};
 use crate::random::Random;
 
 mod graph;
@@ -45,7 +45,7 @@ impl Actor for GarbageCollector {
 }
 
 /// Whether a change after that version can make an object garbage, or a finalizer superfluous.
-fn is_concerned(state: &ClusterState, since: u64) -> bool {
+fn is_concerned(state: &StoredState, since: u64) -> bool {
     let Ok(changes) = state.changes(since) else { return true };
     changes.iter().any(|change| {
         let owners = |object: &Value| object["metadata"]["ownerReferences"].clone();

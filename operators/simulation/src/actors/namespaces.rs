@@ -12,7 +12,7 @@ use super::{Actor, RETRY};
 use crate::api_server::kinds::KindId;
 use crate::api_server::request::DeleteOptions;
 use crate::api_server::service::SimulatedApiServer;
-use crate::api_server::state::ClusterState;
+use crate::api_server::state::StoredState;
 use crate::random::Random;
 
 /// The namespace controller. It writes no conditions.
@@ -56,7 +56,7 @@ fn finalized(namespace: &Value) -> Value {
 }
 
 /// All objects of a namespace.
-fn content(state: &ClusterState, namespace: &str) -> Vec<Content> {
+fn content(state: &StoredState, namespace: &str) -> Vec<Content> {
     let kinds = (0..).map_while(|kind| Some((kind, state.kinds().get(kind)?)));
     let namespaced = kinds.filter(|(_, kind)| kind.namespaced).map(|(id, _)| id);
     let objects = |kind| {

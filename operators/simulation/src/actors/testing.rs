@@ -12,7 +12,7 @@ use super::object::set;
 use crate::api_server::kinds::Kinds;
 use crate::api_server::request::DeleteOptions;
 use crate::api_server::service::SimulatedApiServer;
-use crate::api_server::state::ClusterState;
+use crate::api_server::state::StoredState;
 use crate::random::Random;
 
 /// The namespace of all objects.
@@ -22,7 +22,7 @@ const USER: &str = "user";
 
 /// An API server with the namespace.
 pub fn server() -> SimulatedApiServer {
-    let server = SimulatedApiServer::new(ClusterState::new(Kinds::all()), Random::new(1));
+    let server = SimulatedApiServer::new(StoredState::new(Kinds::all()), Random::new(1));
     // A state may begin with namespaces of its own.
     if list(&server, "namespaces").iter().all(|namespace| namespace["metadata"]["name"] != NAMESPACE) {
         create(&server, "namespaces", json!({ "metadata": { "name": NAMESPACE } }));
@@ -72,9 +72,9 @@ pub fn delete(server: &SimulatedApiServer, plural: &str, object: &Value, options
 pub fn settle(server: &SimulatedApiServer, actors: &mut [Box<dyn Actor>], mut now: Timestamp) -> Timestamp {
     let mut random = Random::new(1);
     for _ in 0..500 {
-        let before = server.read(ClusterState::version);
+        let before = server.read(StoredState::version);
         let again = actors.iter_mut().filter_map(|actor| actor.step(server, now, &mut random)).min();
-        if server.read(ClusterState::version) == before {
+        if server.read(StoredState::version) == before {
             let Some(after) = again.filter(|after| *after < Duration::from_secs(120)) else { return now };
             now = later(now, after + Duration::from_millis(1));
         }

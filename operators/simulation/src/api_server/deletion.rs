@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::errors::conflict;
 use super::kinds::Kind;
 use super::request::{Answer, ApiError, DeleteOptions};
-use super::state::{ClusterState, ObjectKey};
+use super::state::{ObjectKey, StoredState};
 use super::verbs::call::{VerbCall, whole_second};
 use super::verbs::{metadata, namespaces};
 
@@ -30,7 +30,7 @@ enum Grace {
 
 /// Deletes an object.
 pub(crate) fn delete(
-    state: &mut ClusterState,
+    state: &mut StoredState,
     call: &VerbCall<'_>,
     options: &DeleteOptions,
 ) -> Result<Answer, ApiError> {

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::discovery::Page;
 use super::errors::{UNMODELLED, unmodelled};
 use super::request::{ApiError, ApiRequest};
-use super::state::ClusterState;
+use super::state::StoredState;
 use parameters::Parameters;
 use path::Route;
 use verb::Given;
@@ -86,7 +86,7 @@ impl HttpRequest {
     /// # Errors
     /// With the code 501 if the model lacks something that it asks for, and with the code 404 if it is about a kind that is not
     /// served.
-    pub fn parse(&self, state: &ClusterState) -> Result<Parsed, ApiError> {
+    pub fn parse(&self, state: &StoredState) -> Result<Parsed, ApiError> {
         self.parsed(state).map_err(|mut error| {
             if error.code == UNMODELLED {
                 error.message = format!("{}: {}", self.description(), error.message);
@@ -95,7 +95,7 @@ impl HttpRequest {
         })
     }
 
-    fn parsed(&self, state: &ClusterState) -> Result<Parsed, ApiError> {
+    fn parsed(&self, state: &StoredState) -> Result<Parsed, ApiError> {
         let mut parameters = Parameters::of(&self.query)?;
         let place = match path::route(&self.path, state.kinds())? {
             Route::Page(page) => {

@@ -18,7 +18,7 @@ use super::errors::UNMODELLED;
 use super::fate::{Fate, Faults, Handling, Interruption};
 use super::parse::{HttpRequest, Parsed};
 use super::request::{Answer, ApiError, ApiRequest, Verb};
-use super::state::ClusterState;
+use super::state::StoredState;
 use super::watch::{self, connection_reset};
 use crate::random::Random;
 
@@ -30,7 +30,7 @@ const DEFAULT_NAMESPACE: &str = "default";
 pub struct SimulatedApiServer(Arc<Shared>);
 
 struct Shared {
-    state: Mutex<ClusterState>,
+    state: Mutex<StoredState>,
     faults: Mutex<Faults>,
     /// How many requests clients have sent.
     requests: AtomicUsize,
@@ -57,7 +57,7 @@ pub struct RecordedRequest {
 impl SimulatedApiServer {
     /// An API server with that state, and without faults. Latencies, and the faults to come, are determined by `random`.
     #[must_use]
-    pub fn new(state: ClusterState, random: Random) -> Self {
+    pub fn new(state: StoredState, random: Random) -> Self {
         Self(Arc::new(Shared {
             state: Mutex::new(state),
             faults: Mutex::new(Faults::new(random)),
@@ -91,12 +91,12 @@ impl SimulatedApiServer {
     }
 
     /// Reads the state.
-    pub fn read<R>(&self, read: impl FnOnce(&ClusterState) -> R) -> R {
+    pub fn read<R>(&self, read: impl FnOnce(&StoredState) -> R) -> R {
         read(&self.state())
     }
 
     /// Changes the state, and wakes what waits for changes.
-    pub fn edit<R>(&self, edit: impl FnOnce(&mut ClusterState) -> R) -> R {
+    pub fn edit<R>(&self, edit: impl FnOnce(&mut StoredState) -> R) -> R {
         let (result, changed) = {
             let mut state = self.state();
             let before = state.version();
@@ -113,7 +113,7 @@ impl SimulatedApiServer {
         loop {
             // From here on, no change is missed.
             let news = self.0.news.notified();
-            let version = self.read(ClusterState::version);
+            let version = self.read(StoredState::version);
             if version > since {
                 return version;
             }
@@ -170,7 +170,7 @@ impl SimulatedApiServer {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, ClusterState> {
+    fn state(&self) -> MutexGuard<'_, StoredState> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -276,7 +276,7 @@ fn of(answer: &Answer) -> Response<ResponseBody> {
     complete(answer.code, &answer.body)
 }
 
-fn subject(state: &ClusterState, parsed: &Parsed) -> Option<RequestSubject> {
+fn subject(state: &StoredState, parsed: &Parsed) -> Option<RequestSubject> {
     match parsed {
         Parsed::Objects(request) | Parsed::DryRun(request) => Some(RequestSubject::of(state.kinds(), request)),
         Parsed::Page(_) => None,
@@ -284,12 +284,12 @@ fn subject(state: &ClusterState, parsed: &Parsed) -> Option<RequestSubject> {
 }
 
 /// What a request would do: it is performed on a copy.
-fn dry_run(state: &ClusterState, request: &ApiRequest) -> Result<Answer, ApiError> {
+fn dry_run(state: &StoredState, request: &ApiRequest) -> Result<Answer, ApiError> {
     state.clone().perform(request, runtime::clock::now())
 }
 
 /// Records that the model lacks something, once.
-fn note(state: &mut ClusterState, error: &ApiError) {
+fn note(state: &mut StoredState, error: &ApiError) {
     if error.code == UNMODELLED && !state.unmodelled().contains(&error.message) {
         state.note_unmodelled(error.message.clone());
     }

@@ -41,7 +41,7 @@ pub enum Event {
 
 /// A change of the stored objects.
 #[derive(Clone, Debug)]
-pub struct ObjectChange {
+pub struct StoredChange {
     /// The version that began with it.
     pub version: u64,
     /// The kind of the object.
@@ -87,20 +87,20 @@ pub struct AuditEntry {
 
 /// What the API server stores.
 #[derive(Clone)]
-pub struct ClusterState {
+pub struct StoredState {
     kinds: Arc<Kinds>,
     version: u64,
     /// How many uids and names were generated.
     generated: u64,
     objects: Vec<BTreeMap<ObjectKey, StoredObject>>,
-    changes: Vec<ObjectChange>,
+    changes: Vec<StoredChange>,
     /// The changes up to this version were forgotten.
     compacted: u64,
     unmodelled: Vec<String>,
     audit: Vec<AuditEntry>,
 }
 
-impl ClusterState {
+impl StoredState {
     /// An API server without objects that serves these kinds.
     #[must_use]
     pub fn new(kinds: Kinds) -> Self {
@@ -170,7 +170,7 @@ impl ClusterState {
     ///
     /// # Errors
     /// If some of them were forgotten.
-    pub fn changes(&self, since: u64) -> Result<&[ObjectChange], Expired> {
+    pub fn changes(&self, since: u64) -> Result<&[StoredChange], Expired> {
         if since < self.compacted {
             return Err(Expired);
         }
@@ -245,7 +245,7 @@ impl ClusterState {
         after: Arc<Value>,
     ) {
         let (version, user) = (self.version, user.to_owned());
-        self.changes.push(ObjectChange { version, kind, key: key.clone(), event, before, after, user });
+        self.changes.push(StoredChange { version, kind, key: key.clone(), event, before, after, user });
     }
 
     /// A uid that no object has.

@@ -11,7 +11,7 @@ use self::call::VerbCall;
 use super::errors::{bad_request, not_served, unmodelled};
 use super::kinds::Kinds;
 use super::request::{Answer, ApiError, ApiRequest, Patch, Subresource, Verb};
-use super::state::ClusterState;
+use super::state::StoredState;
 use super::{deletion, kinds};
 
 pub(crate) mod admission;
@@ -35,7 +35,7 @@ pub use read::metadata_only;
 
 /// Performs a request.
 pub(crate) fn perform(
-    state: &mut ClusterState,
+    state: &mut StoredState,
     kinds: &Kinds,
     request: &ApiRequest,
     now: Timestamp,
@@ -50,7 +50,7 @@ pub(crate) fn perform(
     Ok(answer)
 }
 
-fn dispatch(state: &mut ClusterState, call: &VerbCall<'_>) -> Result<Answer, ApiError> {
+fn dispatch(state: &mut StoredState, call: &VerbCall<'_>) -> Result<Answer, ApiError> {
     use Subresource::{Scale, Status};
     match (&call.request.verb, call.request.subresource) {
         (Verb::Get, None | Some(Status)) => read::get(state, call),

@@ -1,10 +1,10 @@
 //! One writer at a time: a manager writes only while it holds the Lease.
 
 use super::{is_manager, text};
-use crate::api_server::state::{AuditEntry, ClusterState};
+use crate::api_server::state::{AuditEntry, StoredState};
 
 /// The writes of managers that did not hold the Lease then.
-pub(super) fn violations(state: &ClusterState) -> Vec<String> {
+pub(super) fn violations(state: &StoredState) -> Vec<String> {
     let plural = |entry: &AuditEntry| state.kinds().get(entry.kind).map(|kind| kind.plural.as_str());
     let mut holder = String::new();
     let mut found = Vec::new();

@@ -10,7 +10,7 @@ use super::super::ownership::without_owners;
 use super::{exactly, without_finalizer};
 use crate::api_server::kinds::{KindId, Kinds};
 use crate::api_server::request::{DeleteOptions, Propagation};
-use crate::api_server::state::ClusterState;
+use crate::api_server::state::StoredState;
 
 /// The finalizer of an object that is deleted after its dependents.
 pub(super) const FOREGROUND: &str = "foregroundDeletion";
@@ -60,7 +60,7 @@ enum Owner {
 
 impl<'a> Graph<'a> {
     /// The objects of that state.
-    pub(super) fn of(state: &'a ClusterState) -> Self {
+    pub(super) fn of(state: &'a StoredState) -> Self {
         let ids = (0..).map_while(|kind| state.kinds().get(kind).map(|_| kind));
         let objects = ids.flat_map(|kind| state.all(kind).map(move |(_, value)| Object { kind, value }));
         let mut graph = Self { kinds: state.kinds(), by_uid: BTreeMap::new(), dependents: BTreeMap::new() };

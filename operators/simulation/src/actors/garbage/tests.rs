@@ -19,10 +19,10 @@ fn collect(server: &SimulatedApiServer) {
     let mut collector = GarbageCollector::default();
     let mut random = Random::new(1);
     loop {
-        let before = server.read(ClusterState::version);
+        let before = server.read(StoredState::version);
         let again = collector.step(server, runtime::clock::now(), &mut random);
         assert_eq!(again, None::<Duration>);
-        if server.read(ClusterState::version) == before {
+        if server.read(StoredState::version) == before {
             return;
         }
     }
@@ -118,10 +118,10 @@ fn orphans_stay_without_their_owner() {
 fn changes_that_concern_no_owner_are_skipped() {
     let server = testing::server();
     let a = testing::create(&server, "configmaps", map("a", &[]));
-    let before = server.read(ClusterState::version);
+    let before = server.read(StoredState::version);
     testing::merge(&server, "configmaps", "a", json!({ "data": { "k": "v" } }));
     assert!(!server.read(|state| is_concerned(state, before)));
-    let before = server.read(ClusterState::version);
+    let before = server.read(StoredState::version);
     delete(&server, &a, Propagation::Background);
     assert!(server.read(|state| is_concerned(state, before)));
 }

@@ -16,7 +16,7 @@ fn parse(method: &str, target: &str, headers: &[(&str, &str)], body: &Value) -> 
     }
     let (parts, ()) = request.body(()).unwrap().into_parts();
     let body = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
-    HttpRequest::new("manager-0", &parts, body).parse(&ClusterState::new(Kinds::all()))
+    HttpRequest::new("manager-0", &parts, body).parse(&StoredState::new(Kinds::all()))
 }
 
 fn objects(method: &str, target: &str, content_type: &str, body: &Value) -> ApiRequest {

@@ -8,7 +8,7 @@ use crate::api_server::request::DeleteOptions;
 
 /// An API server with the namespace `n`.
 pub(in crate::api_server) fn server() -> SimulatedApiServer {
-    let server = SimulatedApiServer::new(ClusterState::new(Kinds::all()), Random::new(1));
+    let server = SimulatedApiServer::new(StoredState::new(Kinds::all()), Random::new(1));
     let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "n" } });
     let mut request = request(&server, "namespaces", None, Verb::Create { body: namespace, strict: false });
     request.namespace = None;

@@ -148,7 +148,7 @@ async fn an_outage_ends() {
 #[tokio::test(start_paused = true)]
 async fn who_waits_for_a_change_gets_its_version() {
     let server = server();
-    let version = server.read(ClusterState::version);
+    let version = server.read(StoredState::version);
     let (changed, ()) = tokio::join!(server.changed(version), async { create(&server, config("a", "x", "1")) });
     assert!(changed > version);
     assert_eq!(server.changed(version).await, changed, "it was before");

@@ -4,10 +4,10 @@ use super::call::VerbCall;
 use super::metadata;
 use crate::api_server::errors::{forbidden, internal, not_found};
 use crate::api_server::request::ApiError;
-use crate::api_server::state::ClusterState;
+use crate::api_server::state::StoredState;
 
 /// Admits the creation of an object of that name (the plugin `NamespaceLifecycle`).
-pub(crate) fn admit(state: &ClusterState, call: &VerbCall<'_>, name: &str) -> Result<(), ApiError> {
+pub(crate) fn admit(state: &StoredState, call: &VerbCall<'_>, name: &str) -> Result<(), ApiError> {
     if !call.kind.namespaced {
         return Ok(());
     }

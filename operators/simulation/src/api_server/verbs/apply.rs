@@ -10,11 +10,11 @@ use crate::api_server::errors::{bad_request, conflict, internal, unmodelled};
 use crate::api_server::managers::{Conflict, Managers, conflict_message};
 use crate::api_server::preparation;
 use crate::api_server::request::{Answer, ApiError, Subresource};
-use crate::api_server::state::{ClusterState, ObjectKey, StoredObject};
+use crate::api_server::state::{ObjectKey, StoredObject, StoredState};
 
 /// Applies fields to an object, which is created if it does not exist.
 pub(crate) fn apply(
-    state: &mut ClusterState,
+    state: &mut StoredState,
     call: &VerbCall<'_>,
     body: &Value,
     force: bool,
@@ -37,7 +37,7 @@ pub(crate) fn apply(
 
 /// Applies to an object that exists.
 fn change(
-    state: &mut ClusterState,
+    state: &mut StoredState,
     call: &VerbCall<'_>,
     key: &ObjectKey,
     live: &StoredObject,
@@ -62,7 +62,7 @@ fn change(
 
 /// Creates the object.
 fn create_applied(
-    state: &mut ClusterState,
+    state: &mut StoredState,
     call: &VerbCall<'_>,
     key: ObjectKey,
     body: &Value,

@@ -8,14 +8,14 @@ use crate::api_server::errors::{internal, invalid, required, unmodelled};
 use crate::api_server::managers::Managers;
 use crate::api_server::preparation;
 use crate::api_server::request::{Answer, ApiError};
-use crate::api_server::state::{ClusterState, ObjectKey};
+use crate::api_server::state::{ObjectKey, StoredState};
 
 /// The longest part of a generated name before its random end.
 const LONGEST_BASE: usize = 58;
 
 /// Creates an object.
 pub(crate) fn create(
-    state: &mut ClusterState,
+    state: &mut StoredState,
     call: &VerbCall<'_>,
     body: &Value,
     strict: bool,
@@ -43,7 +43,7 @@ pub(crate) fn create(
 
 /// Gives a new object what it has before it is decoded.
 pub(crate) fn begin(
-    state: &mut ClusterState,
+    state: &mut StoredState,
     call: &VerbCall<'_>,
     object: &mut Value,
     name: &str,
@@ -54,7 +54,7 @@ pub(crate) fn begin(
 
 /// Stores a new object that has been decoded.
 pub(crate) fn finish(
-    state: &mut ClusterState,
+    state: &mut StoredState,
     call: &VerbCall<'_>,
     key: ObjectKey,
     mut object: Value,
@@ -74,7 +74,7 @@ pub(crate) fn finish(
 }
 
 /// The name of a new object, which the API server generates if it is to.
-fn name(state: &mut ClusterState, call: &VerbCall<'_>, object: &Value) -> Result<String, ApiError> {
+fn name(state: &mut StoredState, call: &VerbCall<'_>, object: &Value) -> Result<String, ApiError> {
     let (name, base) = (metadata::text(object, "name"), metadata::text(object, "generateName"));
     if !name.is_empty() {
         return Ok(name.to_owned());

@@ -8,7 +8,7 @@ use crate::api_server::errors::{
 };
 use crate::api_server::managers::Managers;
 use crate::api_server::request::{ApiError, Propagation};
-use crate::api_server::state::{ClusterState, ObjectKey};
+use crate::api_server::state::{ObjectKey, StoredState};
 
 /// The finalizer of an object that the garbage collector removes after its dependents.
 pub(crate) const FOREGROUND: &str = "foregroundDeletion";
@@ -118,7 +118,7 @@ pub(crate) fn check_name(name: &str, object: &Value, required: bool) -> Result<(
 
 /// Gives a new object what the API server decides.
 pub(crate) fn initialize(
-    state: &mut ClusterState,
+    state: &mut StoredState,
     call: &VerbCall<'_>,
     object: &mut Value,
     name: &str,
@@ -220,7 +220,7 @@ fn is_unconditional(call: &VerbCall<'_>) -> bool {
 }
 
 /// Checks that no object has the name.
-pub(crate) fn check_absent(state: &ClusterState, call: &VerbCall<'_>, key: &ObjectKey) -> Result<(), ApiError> {
+pub(crate) fn check_absent(state: &StoredState, call: &VerbCall<'_>, key: &ObjectKey) -> Result<(), ApiError> {
     if state.stored(call.id(), key).is_some() { Err(already_exists(call.kind, &key.1)) } else { Ok(()) }
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::call::VerbCall;
 use super::metadata;
 use crate::api_server::request::{ApiError, DeleteOptions};
-use crate::api_server::state::ClusterState;
+use crate::api_server::state::StoredState;
 
 /// The users that may finalize a namespace.
 const CONTROLLERS: [&str; 2] = ["kube-controller-manager", "namespace-controller"];
@@ -56,7 +56,7 @@ pub(crate) fn is_final(object: &Value) -> bool {
 
 /// Makes a namespace terminate. Returns false if it is to be removed instead.
 pub(crate) fn terminate(
-    state: &ClusterState,
+    state: &StoredState,
     call: &VerbCall<'_>,
     object: &mut Value,
     options: &DeleteOptions,
@@ -78,7 +78,7 @@ pub(crate) fn terminate(
 }
 
 /// No object is in that namespace.
-fn is_empty(state: &ClusterState, name: &str) -> bool {
+fn is_empty(state: &StoredState, name: &str) -> bool {
     let namespaced = state.kinds().iter().filter(|(_, kind)| kind.namespaced);
     !namespaced.flat_map(|(id, _)| state.all(id)).any(|(key, _)| key.0 == name)
 }

@@ -8,11 +8,11 @@ use super::metadata;
 use super::update::{OwnershipAfter, store};
 use crate::api_server::errors::{bad_request, patch_failed};
 use crate::api_server::request::{Answer, ApiError};
-use crate::api_server::state::ClusterState;
+use crate::api_server::state::StoredState;
 
 /// Changes an object.
 pub(crate) fn patch(
-    state: &mut ClusterState,
+    state: &mut StoredState,
     call: &VerbCall<'_>,
     change: impl FnOnce(&mut Value) -> Result<(), ApiError>,
 ) -> Result<Answer, ApiError> {

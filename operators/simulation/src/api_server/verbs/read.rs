@@ -9,21 +9,21 @@ use super::call::VerbCall;
 use crate::api_server::errors::{bad_request, expired};
 use crate::api_server::request::{Answer, ApiError, ListOptions};
 use crate::api_server::selector::CollectionSelector;
-use crate::api_server::state::{ClusterState, ObjectKey};
+use crate::api_server::state::{ObjectKey, StoredState};
 
 /// Why a page of a list cannot be continued.
 const TOO_OLD: &str = "The provided continue parameter is too old to display a consistent list result. You can start a new list \
                        without the continue parameter.";
 
 /// Reads an object.
-pub(crate) fn get(state: &ClusterState, call: &VerbCall<'_>) -> Result<Answer, ApiError> {
+pub(crate) fn get(state: &StoredState, call: &VerbCall<'_>) -> Result<Answer, ApiError> {
     let key = call.key()?;
     let stored = state.stored(call.id(), &key).ok_or_else(|| call.not_found(&key))?;
     Ok(Answer { code: 200, body: (*stored.value).clone() })
 }
 
 /// Reads a page of a collection. All pages of a list show the version at which the first was read.
-pub(crate) fn list(state: &ClusterState, call: &VerbCall<'_>, options: &ListOptions) -> Result<Answer, ApiError> {
+pub(crate) fn list(state: &StoredState, call: &VerbCall<'_>, options: &ListOptions) -> Result<Answer, ApiError> {
     if call.request.name.is_some() {
         return Err(bad_request("a list has no name; select it by a field"));
     }
@@ -72,7 +72,7 @@ fn item(call: &VerbCall<'_>, object: &Value) -> Value {
 
 /// The objects of the collection as they were at a version.
 fn objects_at(
-    state: &ClusterState,
+    state: &StoredState,
     call: &VerbCall<'_>,
     version: u64,
 ) -> Result<BTreeMap<ObjectKey, Arc<Value>>, ApiError> {

@@ -8,17 +8,17 @@ use super::update::{OwnershipAfter, check_uid, store};
 use crate::api_server::errors::{bad_request, invalid_as, invalid_value, not_served};
 use crate::api_server::kinds::ScalePaths;
 use crate::api_server::request::{Answer, ApiError};
-use crate::api_server::state::ClusterState;
+use crate::api_server::state::StoredState;
 
 /// Reads the scale of an object.
-pub(crate) fn get(state: &ClusterState, call: &VerbCall<'_>) -> Result<Answer, ApiError> {
+pub(crate) fn get(state: &StoredState, call: &VerbCall<'_>) -> Result<Answer, ApiError> {
     let key = call.key()?;
     let stored = state.stored(call.id(), &key).ok_or_else(|| call.not_found(&key))?;
     Ok(Answer { code: 200, body: view(paths(call)?, &stored.value) })
 }
 
 /// Replaces the scale of an object.
-pub(crate) fn replace(state: &mut ClusterState, call: &VerbCall<'_>, body: &Value) -> Result<Answer, ApiError> {
+pub(crate) fn replace(state: &mut StoredState, call: &VerbCall<'_>, body: &Value) -> Result<Answer, ApiError> {
     let key = call.key()?;
     metadata::check_namespace(call, body)?;
     metadata::check_name(&key.1, body, true)?;
@@ -32,7 +32,7 @@ pub(crate) fn replace(state: &mut ClusterState, call: &VerbCall<'_>, body: &Valu
 
 /// Changes the scale of an object.
 pub(crate) fn patch(
-    state: &mut ClusterState,
+    state: &mut StoredState,
     call: &VerbCall<'_>,
     change: impl FnOnce(&mut Value) -> Result<(), ApiError>,
 ) -> Result<Answer, ApiError> {

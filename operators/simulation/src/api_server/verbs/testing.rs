@@ -5,18 +5,18 @@ use serde_json::{Value, json};
 
 use crate::api_server::kinds::{KindId, Kinds};
 use crate::api_server::request::{Answer, ApiError, ApiRequest, DeleteOptions, ListOptions, Patch, Subresource, Verb};
-use crate::api_server::state::ClusterState;
+use crate::api_server::state::StoredState;
 
 /// An API server with the namespace `n`, and the time.
 pub(crate) struct Bench {
-    pub(crate) state: ClusterState,
+    pub(crate) state: StoredState,
     pub(crate) now: Timestamp,
 }
 
 impl Bench {
     pub(crate) fn new() -> Self {
         let now = "2026-01-01T00:00:00.5Z".parse().unwrap();
-        let mut bench = Self { state: ClusterState::new(Kinds::all()), now };
+        let mut bench = Self { state: StoredState::new(Kinds::all()), now };
         bench.create("namespaces", &json!({ "metadata": { "name": "n" } }));
         bench
     }

@@ -8,7 +8,7 @@ use crate::api_server::errors::{conflict, unmodelled};
 use crate::api_server::managers::Managers;
 use crate::api_server::preparation;
 use crate::api_server::request::{Answer, ApiError, Subresource};
-use crate::api_server::state::{ClusterState, ObjectKey, StoredObject};
+use crate::api_server::state::{ObjectKey, StoredObject, StoredState};
 
 /// The kinds that an update creates. (kubernetes: `AllowCreateOnUpdate` of the strategies)
 const CREATED_BY_UPDATES: [&str; 3] = ["events", "leases", "services"];
@@ -22,7 +22,7 @@ pub(crate) enum OwnershipAfter {
 }
 
 /// Replaces an object.
-pub(crate) fn replace(state: &mut ClusterState, call: &VerbCall<'_>, body: &Value) -> Result<Answer, ApiError> {
+pub(crate) fn replace(state: &mut StoredState, call: &VerbCall<'_>, body: &Value) -> Result<Answer, ApiError> {
     let key = call.key()?;
     let mut after = body.clone();
     metadata::check_type(call, &mut after, false)?;
@@ -51,7 +51,7 @@ pub(crate) fn check_uid(call: &VerbCall<'_>, key: &ObjectKey, expected: &str, li
 
 /// Stores the new state of an object, if it differs.
 pub(crate) fn store(
-    state: &mut ClusterState,
+    state: &mut StoredState,
     call: &VerbCall<'_>,
     key: &ObjectKey,
     mut after: Value,
@@ -81,7 +81,7 @@ pub(crate) fn store(
 
 /// Removes a deleted object that nothing holds any more, or stores its new state if it differs.
 fn save(
-    state: &mut ClusterState,
+    state: &mut StoredState,
     call: &VerbCall<'_>,
     key: &ObjectKey,
     before: &StoredObject,

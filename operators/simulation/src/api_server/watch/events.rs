@@ -10,10 +10,10 @@ use super::selection::Selection;
 use crate::api_server::answer::{metadata_of, status};
 use crate::api_server::errors;
 use crate::api_server::kinds::KindId;
-use crate::api_server::state::{ClusterState, Event, ObjectChange};
+use crate::api_server::state::{Event, StoredChange, StoredState};
 
 /// The event of a change, if the watch selects the object before or after it.
-pub(super) fn event(change: &ObjectChange, selection: &Selection, metadata_only: bool) -> Option<Bytes> {
+pub(super) fn event(change: &StoredChange, selection: &Selection, metadata_only: bool) -> Option<Bytes> {
     if !selection.has_key(&change.key) {
         return None;
     }
@@ -37,7 +37,7 @@ pub(super) fn event(change: &ObjectChange, selection: &Selection, metadata_only:
 
 /// The present objects as added, for a watch without a version.
 pub(super) fn present(
-    state: &ClusterState,
+    state: &StoredState,
     kind: KindId,
     selection: &Selection,
     metadata_only: bool,
@@ -47,7 +47,7 @@ pub(super) fn present(
 }
 
 /// A bookmark: there are no more events up to that version.
-pub(super) fn bookmark(state: &ClusterState, kind: KindId, metadata_only: bool, version: u64) -> Option<Bytes> {
+pub(super) fn bookmark(state: &StoredState, kind: KindId, metadata_only: bool, version: u64) -> Option<Bytes> {
     let kind = state.kinds().get(kind)?;
     let metadata = json!({ "resourceVersion": version.to_string(), "creationTimestamp": null });
     let object = json!({ "kind": kind.kind, "apiVersion": kind.api_version(), "metadata": metadata });

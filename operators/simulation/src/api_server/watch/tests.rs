@@ -95,7 +95,7 @@ async fn a_version_that_is_compacted_has_expired() {
     let server = server();
     let before = version(&server);
     create(&server, config("a", "x", "1"));
-    server.edit(crate::api_server::state::ClusterState::compact);
+    server.edit(crate::api_server::state::StoredState::compact);
     let mut body = opened(&server, &options(Some(before)), false);
     let (kind, status) = event(&mut body).await;
     assert_eq!((&*kind, &status["code"], &status["reason"]), ("ERROR", &json!(410), &json!("Expired")));
