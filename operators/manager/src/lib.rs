@@ -143,6 +143,7 @@ async fn lead(
     let idle = CancellationToken::new();
     let work = drained(controllers.run(stop.clone()), stop);
     let end = tokio::select! {
+        biased;
         // Ends before the controllers only if the Lease is lost. After that this process may not write.
         lost = elector.keep_leading(&idle) => lost,
         _ = work => LeadershipEnd::Stopped,
@@ -161,6 +162,7 @@ async fn drained(work: impl Future<Output = ()>, stop: &CancellationToken) {
         tokio::time::sleep(DRAIN_TIMEOUT).await;
     };
     tokio::select! {
+        biased;
         () = work => {}
         () = timeout => tracing::warn!("running reconciles did not finish within {DRAIN_TIMEOUT:?}; exiting without them"),
     }

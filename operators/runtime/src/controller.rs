@@ -156,8 +156,9 @@ impl<O: Operator> Controller<O> {
         // Not only writes end with the leadership, but also acts on databases.
         let reconcile = async {
             tokio::select! {
-                result = reconcile => result,
+                biased;
                 () = self.settings.fence.closed() => Ok(Err(Error::not_leading())),
+                result = reconcile => result,
             }
         };
         let result = match tokio::time::timeout(self.settings.deadline, reconcile).await {

@@ -86,7 +86,7 @@ impl GroupCheck {
                 select_all(self.kinds.iter().map(|health| Box::pin(health.status_rejection()))).await;
             }
         };
-        tokio::select! { _ = interrupted => {}, () = others => {} }
+        tokio::select! { biased; _ = interrupted => {}, () = others => {} }
     }
 
     async fn check(&self) -> CheckResult {

@@ -1,13 +1,12 @@
 //! Outages of the API server: one probe detects that it has ended, and everything that waits resumes at once instead of after its
 //! own backoff.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::time::Instant;
 
 use kube::Client;
-use tokio::sync::{Notify, watch};
-use tokio::time::{sleep, timeout};
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::outage::decision::{RESUME_TIME, Reachability, is_answer};
 use crate::retry::scattered;
@@ -25,35 +24,29 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 const PROBE: &str = "/readyz";
 
 /// The outages that a process knows of.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Outages(Arc<OutageState>);
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct OutageState {
-    reachability: watch::Sender<Reachability>,
+    reachability: Mutex<Reachability>,
+    /// Wakes everything that waits, in the order in which it began to: a channel of tokio would do so in a random order.
+    changed: Notify,
     suspicion: Notify,
-}
-
-impl Default for Outages {
-    fn default() -> Self {
-        Self(Arc::new(OutageState { reachability: watch::Sender::default(), suspicion: Notify::new() }))
-    }
 }
 
 impl Outages {
     /// A request got no response, or that of a proxy that cannot reach the API server.
     pub(crate) fn suspect(&self) {
-        if self.0.reachability.borrow().is_suspicious(Instant::now()) {
+        if self.reachability().is_suspicious(Instant::now()) {
             self.0.suspicion.notify_one();
         }
     }
 
     /// Waits for the end of the present outage, or of the next one.
     pub async fn ended(&self) {
-        let mut reachability = self.0.reachability.subscribe();
-        let before = reachability.borrow_and_update().ended;
-        // `self` holds the sender, so this does not end early.
-        drop(reachability.wait_for(|reachability| reachability.ended > before).await);
+        let before = self.over();
+        self.wait_for(|reachability| reachability.ended > before).await;
     }
 
     /// The same, and then for a random time: not everything that waits resumes simultaneously.
@@ -62,19 +55,35 @@ impl Outages {
         sleep(scattered(RESUME_SPREAD)).await;
     }
 
+    async fn wait_for(&self, is_so: impl Fn(&Reachability) -> bool) {
+        loop {
+            // From here on, no change is missed.
+            let changed = self.0.changed.notified();
+            if is_so(&self.reachability()) {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    fn reachability(&self) -> MutexGuard<'_, Reachability> {
+        self.0.reachability.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The number of outages that have ended.
     pub(crate) fn over(&self) -> u64 {
-        self.0.reachability.borrow().ended
+        self.reachability().ended
     }
 
     /// The number of outages that have begun.
     pub(crate) fn begun(&self) -> u64 {
-        self.0.reachability.borrow().begun()
+        self.reachability().begun()
     }
 
     /// A request without a response that counts as a failed probe: everything waits until a probe succeeds.
     pub(crate) fn lost(&self) {
-        if self.0.reachability.borrow().away_since.is_none() {
+        let is_away = self.reachability().away_since.is_some();
+        if !is_away {
             self.seen(false);
             self.0.suspicion.notify_one();
         }
@@ -82,8 +91,9 @@ impl Outages {
 
     /// Records the result of a probe.
     pub(crate) fn seen(&self, answered: bool) {
-        let before = *self.0.reachability.borrow();
-        self.0.reachability.send_replace(before.probed(answered, Instant::now()));
+        let before = *self.reachability();
+        *self.reachability() = before.probed(answered, Instant::now());
+        self.0.changed.notify_waiters();
         match (answered, before.away_since) {
             (false, None) => tracing::warn!("the API server does not answer: requests wait until it does"),
             (true, Some(since)) => tracing::info!("the API server answers again, after {:.0?}", since.elapsed()),
@@ -93,19 +103,18 @@ impl Outages {
 
     /// Connections were lost without notice, and no probe has detected it: requests on them are given up as after an outage.
     pub(crate) fn missed(&self) {
-        let changed = self.0.reachability.send_if_modified(|reachability| {
-            let before = *reachability;
-            *reachability = before.missed(Instant::now());
-            *reachability != before
-        });
-        if changed {
+        let before = *self.reachability();
+        let now = before.missed(Instant::now());
+        if now != before {
+            *self.reachability() = now;
+            self.0.changed.notify_waiters();
             tracing::info!("connections to the API server were lost without notice: watches begin again");
         }
     }
 
     /// Whether there is an outage, or watches may have yet to begin again after one.
     pub(crate) fn is_resuming(&self) -> bool {
-        self.0.reachability.borrow().is_resuming(Instant::now())
+        self.reachability().is_resuming(Instant::now())
     }
 
     /// Waits during an outage until it has ended and watches have had the time to begin again.
@@ -113,14 +122,10 @@ impl Outages {
         if !self.is_resuming() {
             return;
         }
-        let mut reachability = self.0.reachability.subscribe();
         loop {
-            // `self` holds the sender, so neither ends early.
-            drop(reachability.wait_for(|reachability| reachability.away_since.is_none()).await);
-            if timeout(RESUME_TIME, reachability.wait_for(|reachability| reachability.away_since.is_some()))
-                .await
-                .is_err()
-            {
+            self.wait_for(|reachability| reachability.away_since.is_none()).await;
+            let next = self.wait_for(|reachability| reachability.away_since.is_some());
+            if timeout(RESUME_TIME, next).await.is_err() {
                 return;
             }
         }

@@ -4,6 +4,7 @@
 //! does not model fails: it never accepts a request and ignores a part of it.
 
 pub mod answer;
+pub mod clients;
 pub mod deletion;
 pub mod discovery;
 pub mod errors;

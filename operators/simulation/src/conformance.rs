@@ -9,11 +9,13 @@
 //! - writes to the status of kinds whose controllers in a real cluster write it meanwhile;
 //! - finalizers of PVCs, to which an admission plugin adds one that the model lacks;
 //! - applies of a Secret's `stringData`, which nothing sends;
-//! - anything after a deletion that a controller ends: of PVCs, and with the policies Foreground and Orphan.
+//! - deletions of PVCs, and anything after one with the policies Foreground and Orphan: a controller ends those;
+//! - values that only a CEL rule refuses;
+//! - updates and applies of the status of Services, which create what does not exist.
 
 use kube::Client;
 use runtime::outage::Outages;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::api_server::SimulatedApiServer;
 use crate::api_server::fate::Rates;
@@ -24,24 +26,17 @@ use crate::random::Random;
 
 mod call;
 mod comparison;
+mod reply;
 mod sequence;
 mod subject;
 
 pub use call::{Call, Seen};
 pub use comparison::{IGNORED, IgnoreRule, Ignored, differences};
+pub use reply::Reply;
 pub use sequence::draw;
 
 /// Who sends the calls.
 const USER: &str = "conformance";
-
-/// The answer to a call.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Reply {
-    /// The status code of HTTP.
-    pub code: u16,
-    /// The object, list or status.
-    pub body: Value,
-}
 
 /// A client of a new API server in memory that has that namespace, and no faults. Needs a tokio runtime.
 ///

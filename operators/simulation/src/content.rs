@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::api_server::state::StoredState;
+use crate::objects::NAMESPACE;
 use crate::scenario::Scenario;
-use crate::user::NAMESPACE;
 
 /// Fields that differ between any two runs, at any depth.
-const VOLATILE: [&str; 13] = [
+const VOLATILE: [&str; 14] = [
+    "collisionCount",
     "creationTimestamp",
     "generation",
     "lastAppliedUid",

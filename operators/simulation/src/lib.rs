@@ -8,6 +8,7 @@ pub mod actors;
 pub mod api_server;
 pub mod conformance;
 pub mod content;
+pub mod objects;
 pub mod oracle;
 pub mod process;
 pub mod random;

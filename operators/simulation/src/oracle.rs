@@ -1,11 +1,13 @@
 //! What must be true of every run, whatever happens.
 
-use jiff::Timestamp;
-use serde_json::Value;
-
 use crate::api_server::state::{AuditEntry, StoredState};
 use crate::scenario::Scenario;
+use audit::{about, is_manager};
+use jiff::Timestamp;
 
+mod audit;
+mod end;
+mod honesty;
 mod writers;
 
 /// More writes of managers than this in one run are an unbounded retry.
@@ -17,16 +19,14 @@ pub fn violations(state: &StoredState, scenario: &Scenario) -> Vec<String> {
     let mut found: Vec<String> =
         state.unmodelled().iter().map(|what| format!("the model of the API server lacks {what}")).collect();
     found.extend(writers::violations(state));
+    found.extend(honesty::violations(state));
+    found.extend(end::violations(state, scenario));
     found.extend(deletions(state, scenario));
     let writes = state.audit().iter().filter(|entry| is_manager(entry)).count();
     if writes > MOST_WRITES {
         found.push(format!("the managers sent {writes} writes, more than {MOST_WRITES}"));
     }
     found
-}
-
-fn is_manager(entry: &AuditEntry) -> bool {
-    entry.user.starts_with("manager-")
 }
 
 /// What the managers deleted although they must not.
@@ -60,16 +60,4 @@ pub fn writes(state: &StoredState) -> Vec<(f64, String, String)> {
         (entry.now.duration_since(begun).as_secs_f64(), entry.user.clone(), what)
     };
     state.audit().iter().map(line).collect()
-}
-
-fn about(state: &StoredState, entry: &AuditEntry) -> String {
-    let plural = state.kinds().get(entry.kind).map_or("?", |kind| kind.plural.as_str());
-    let (namespace, name) = &entry.key;
-    let part = entry.subresource.map(|part| format!(" {part:?}")).unwrap_or_default();
-    format!("{plural} {namespace}/{name}{part}")
-}
-
-/// The text of a field of a Lease.
-fn text<'a>(lease: &'a Value, field: &str) -> &'a str {
-    lease["spec"][field].as_str().unwrap_or_default()
 }

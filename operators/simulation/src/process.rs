@@ -14,6 +14,9 @@ use crate::story::Story;
 /// How soon a kubelet starts a container again that has ended.
 const RESTART_DELAY: Duration = Duration::from_secs(1);
 
+/// The start of the error with which a manager ends that another one has followed. Any other error is none of a running manager.
+const LEASE_LOST: &str = "lost the lease";
+
 /// What the world does to a manager.
 #[derive(Clone, Copy, Debug)]
 pub enum ManagerCommand {
@@ -42,6 +45,7 @@ pub async fn supervise(
         story.tell(&name, "starts");
         let pause = match run_once(&name, &flags, &server, &mut commands).await? {
             Ending::WorldEnded => return Ok(()),
+            Ending::Ended(Err(error)) if !error.to_string().starts_with(LEASE_LOST) => return Err(error),
             Ending::Ended(result) => {
                 story.tell(&name, result.map_or_else(|error| format!("ends: {error}"), |()| "ends".to_owned()));
                 RESTART_DELAY

@@ -17,12 +17,13 @@ use crate::api_server::fate::Rates;
 use crate::api_server::kinds::Kinds;
 use crate::api_server::request::{ApiRequest, Verb};
 use crate::api_server::state::StoredState;
+use crate::objects::NAMESPACE;
 use crate::process::{ManagerCommand, supervise};
 use crate::random::Random;
 use crate::scenario::Scenario;
 use crate::schedule::{Happening, Step};
 use crate::story::Story;
-use crate::user::{NAMESPACE, UserAct};
+use crate::user::UserAct;
 use crate::{actors, content, oracle};
 
 /// The namespace of the managers and their Lease.
@@ -132,7 +133,6 @@ impl<'a> World<'a> {
         self.server.faults(|faults| faults.rates = Rates::NONE);
         let settled = self.settle().await;
         violations.extend(settled.err());
-        violations.extend(self.dead_managers());
         violations.extend(self.server.read(|state| oracle::violations(state, self.scenario)));
         let (mut lines, content) = self.server.read(|state| (oracle::writes(state), content::of(state, self.scenario)));
         for (seconds, who, what) in lines.drain(..) {
@@ -141,8 +141,9 @@ impl<'a> World<'a> {
         for request in self.server.recorded() {
             self.story.tell_at(request.now.duration_since(begin()).as_secs_f64(), &request.user, request.what);
         }
-        let requests = self.server.requests();
-        Ok(Outcome { story: self.story.lines(), violations, content, requests })
+        let (requests, story) = (self.server.requests(), self.story.lines());
+        violations.extend(self.dead_managers().await);
+        Ok(Outcome { story, violations, content, requests })
     }
 
     fn strike(&self, fault: &Happening) {
@@ -194,9 +195,20 @@ impl<'a> World<'a> {
         }
     }
 
-    fn dead_managers(&self) -> impl Iterator<Item = String> {
-        let dead = self.managers.iter().enumerate().filter(|(_, manager)| manager.task.is_finished());
-        dead.map(|(index, _)| format!("manager-{index} has panicked"))
+    /// How managers ended that nobody told to end.
+    async fn dead_managers(self) -> Vec<String> {
+        let mut dead = Vec::new();
+        for (index, manager) in self.managers.into_iter().enumerate() {
+            if manager.task.is_finished() {
+                let why = match manager.task.await {
+                    Ok(Ok(())) => "without an error".to_owned(),
+                    Ok(Err(error)) => error.to_string(),
+                    Err(error) => error.to_string(),
+                };
+                dead.push(format!("manager-{index} ended: {why}"));
+            }
+        }
+        dead
     }
 }
 

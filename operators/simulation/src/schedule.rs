@@ -43,7 +43,7 @@ impl Happening {
 }
 
 /// How long users and faults are at it.
-const LENGTH: Duration = Duration::from_secs(240);
+pub const LENGTH: Duration = Duration::from_secs(240);
 
 /// Draws the schedule of a scenario.
 #[must_use]

@@ -1,6 +1,7 @@
 //! A seed's run of a scenario, judged by the run without faults that has the same users' objects at its end.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use manager::ManagerError;
 use serde_json::Value;
@@ -9,13 +10,19 @@ use crate::content;
 use crate::random::Random;
 use crate::run::{Detail, Outcome, run};
 use crate::scenario::Scenario;
-use crate::schedule::{Happening, Step, draw};
+use crate::schedule::{Happening, LENGTH, Step, draw};
 use crate::shrink::shrink;
 use crate::user::Deed;
 
 /// The runs without faults, by what they are to end with: many seeds share them.
 #[derive(Default)]
-pub struct References(BTreeMap<String, BTreeMap<String, Value>>);
+pub struct References(BTreeMap<String, Reference>);
+
+/// What became of a run without faults.
+struct Reference {
+    content: BTreeMap<String, Value>,
+    violations: Vec<String>,
+}
 
 /// The schedule of a seed.
 #[must_use]
@@ -36,26 +43,34 @@ pub fn judge(
 ) -> Result<Outcome, ManagerError> {
     let mut outcome = run(scenario, steps, seed, detail)?;
     let reference = references.of(scenario, steps)?;
-    outcome.violations.extend(content::differences(&outcome.content, reference));
+    outcome.violations.extend(reference.violations.iter().map(|why| format!("without faults: {why}")));
+    outcome.violations.extend(content::differences(&outcome.content, &reference.content));
     Ok(outcome)
 }
 
 /// The shortest part of a failing schedule that fails too.
 pub fn shortest(scenario: &Scenario, steps: &[Step], seed: u64, references: &mut References) -> Vec<Step> {
-    shrink(steps, |rest| {
-        judge(scenario, rest, seed, references, Detail::Writes).is_ok_and(|outcome| !outcome.violations.is_empty())
-    })
+    // What users want in the end stays: it can be had, and what came before it need not.
+    let (before, wanted) = steps.split_at(steps.partition_point(|step| step.at < LENGTH));
+    let with_wanted = |rest: &[Step]| [rest, wanted].concat();
+    let shortest = shrink(before, |rest| {
+        judge(scenario, &with_wanted(rest), seed, references, Detail::Writes)
+            .is_ok_and(|outcome| !outcome.violations.is_empty())
+    });
+    with_wanted(&shortest)
 }
 
 impl References {
-    fn of(&mut self, scenario: &Scenario, steps: &[Step]) -> Result<&BTreeMap<String, Value>, ManagerError> {
+    fn of(&mut self, scenario: &Scenario, steps: &[Step]) -> Result<&Reference, ManagerError> {
         let last = last_puts(scenario, steps);
         let name = format!("{} {last:?}", scenario.name);
-        if !self.0.contains_key(&name) {
-            let content = run(scenario, &last, 0, Detail::Writes)?.content;
-            self.0.insert(name.clone(), content);
+        match self.0.entry(name) {
+            Entry::Occupied(known) => Ok(known.into_mut()),
+            Entry::Vacant(unknown) => {
+                let Outcome { content, violations, .. } = run(scenario, &last, 0, Detail::Writes)?;
+                Ok(unknown.insert(Reference { content, violations }))
+            }
         }
-        Ok(self.0.entry(name).or_default())
     }
 }
 

@@ -6,9 +6,7 @@ use serde_json::{Value, json};
 
 use crate::api_server::SimulatedApiServer;
 use crate::api_server::request::{ApiError, ApiRequest, DeleteOptions, Patch, Propagation, Subresource, Verb};
-
-/// The namespace of all objects of users.
-pub const NAMESPACE: &str = "team";
+use crate::objects::NAMESPACE;
 
 /// How long a user waits before the next try.
 const RETRY: Duration = Duration::from_secs(2);

@@ -25,12 +25,12 @@ fn survives(scenario: &Scenario, schedules: u64) {
 
 #[test]
 fn samples_survive_random_schedules() {
-    survives(&sample::SCENARIO, 100);
+    survives(&sample::SCENARIO, 10);
 }
 
 #[test]
 fn my_apps_survive_random_schedules() {
-    survives(&my_app::SCENARIO, 100);
+    survives(&my_app::SCENARIO, 10);
 }
 
 #[test]

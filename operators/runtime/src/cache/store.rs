@@ -137,7 +137,9 @@ impl<V: Projection> Store<V> {
     /// All keys.
     #[must_use]
     pub fn keys(&self) -> Vec<Key> {
-        self.read(|inner| inner.objects.keys().cloned().collect())
+        let mut keys: Vec<Key> = self.read(|inner| inner.objects.keys().cloned().collect());
+        keys.sort_unstable();
+        keys
     }
 
     /// Whether the predicate holds for one of its objects.
@@ -195,10 +197,8 @@ impl<V: Projection> Store<V> {
     /// Removes the objects that a new list of `namespace` (or of all namespaces) did not contain.
     pub fn retain(&self, namespace: Option<&str>, found: &HashSet<Key>) {
         let inside = |key: &Key| namespace.is_none_or(|namespace| namespace == &*key.namespace);
-        let deleted: Vec<Key> = self
-            .read(|inner| inner.objects.keys().filter(|key| inside(key) && !found.contains(*key)).cloned().collect());
-        for key in deleted {
-            self.delete(&key);
+        for key in self.keys().iter().filter(|key| inside(key) && !found.contains(*key)) {
+            self.delete(key);
         }
     }
 

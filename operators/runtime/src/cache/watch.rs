@@ -82,6 +82,7 @@ async fn while_served<V: Projection>(
     let mut over = outages.over();
     loop {
         let event = tokio::select! {
+            biased;
             event = stop.run_until_cancelled(stream.next()) => event.flatten(),
             () = &mut refuted, if V::MAY_BE_MISSING => return Err(NotServed),
         };

@@ -55,7 +55,7 @@ impl Fence {
             match now {
                 _ if !now.is_open() => return,
                 FenceState::Until(deadline) => {
-                    tokio::select! { () = sleep_until(deadline) => {}, _ = until.changed() => {} }
+                    tokio::select! { biased; _ = until.changed() => {}, () = sleep_until(deadline) => {} }
                 }
                 _ => drop(until.changed().await),
             }

@@ -164,11 +164,12 @@ impl LeaseClient {
         let mut heard = false;
         while let Some(left) = wait_time(&self.observed, self.elapsed()) {
             let event = tokio::select! {
+                biased;
+                event = events.try_next() => event,
                 () = sleep(if heard { left.min(SILENCE_TIMEOUT) } else { left }) => {
                     self.silent = heard;
                     return Ok(());
                 }
-                event = events.try_next() => event,
             };
             heard = true;
             match event {

@@ -1,4 +1,4 @@
-//! Pure: the conditions in the status of workloads.
+//! The conditions in the status of workloads.
 
 use serde_json::{Value, json};
 

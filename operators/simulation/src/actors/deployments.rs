@@ -11,15 +11,18 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use self::condition::progressing;
 use self::set::Set;
+use super::actor::{Actor, RETRY};
 use super::client::{CONTROLLER_MANAGER, Client, is_terminating};
 use super::object::{is_deleting, name, namespace, number, set as set_field, text};
-use super::{Actor, RETRY, conditions, ownership};
+use super::{conditions, ownership};
 use crate::api_server::kinds::KindId;
-use crate::api_server::request::{ApiError, DeleteOptions};
+use crate::api_server::request::ApiError;
 use crate::api_server::service::SimulatedApiServer;
 use crate::random::Random;
 
+mod condition;
 mod new_set;
 mod proportional;
 mod recreation;
@@ -232,7 +235,7 @@ impl<'a> Rollout<'a> {
             set_field(&mut deployment, &["status", "collisionCount"], json!(collisions));
         } else {
             let message = format!("Failed to create new replica set {:?}: {}", name(&set.value), refused.message);
-            let failure = status::progressing("False", "ReplicaSetCreateError", &message, self.now);
+            let failure = progressing("False", "ReplicaSetCreateError", &message, self.now);
             let mut status = deployment["status"].clone();
             conditions::set(&mut status, failure);
             set_field(&mut deployment, &["status"], status);
@@ -254,11 +257,6 @@ fn resolve(value: &Value, total: i64, up: bool) -> i64 {
 /// A limit; the largest number stands for none.
 fn limit(value: &Value) -> Option<i64> {
     value.as_i64().filter(|limit| *limit != i64::from(i32::MAX))
-}
-
-/// The deletion of exactly this object.
-fn deletion(of: &Value) -> DeleteOptions {
-    DeleteOptions { uid: of["metadata"]["uid"].as_str().map(ToOwned::to_owned), ..DeleteOptions::default() }
 }
 
 /// Whether a pod is in the namespace of the Deployment.

@@ -4,12 +4,12 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use self::graph::{Action, Graph, GraphChange};
+use super::actor::{Actor, RETRY};
 use super::client::{CONTROLLER_MANAGER, Client, is_outdated};
-use super::{Actor, RETRY};
-use crate::api_server::request::{ApiError, DeleteOptions, Propagation};
+use crate::api_server::request::ApiError;
 use crate::api_server::service::SimulatedApiServer;
 use crate::api_server::state::{Event, StoredState};
 use crate::random::Random;
@@ -76,22 +76,6 @@ fn request(client: &Client<'_>, change: &GraphChange) -> Result<Value, ApiError>
             client.delete(target.clone(), options.clone()).or_else(gone)
         }
     }
-}
-
-/// The patch that removes a finalizer from an object of that version.
-fn without_finalizer(object: &Value, finalizer: &str) -> Value {
-    let metadata = &object["metadata"];
-    let others =
-        super::object::items(&metadata["finalizers"]).iter().filter(|one| **one != finalizer).cloned().collect();
-    let finalizers = super::object::list_or_null(others);
-    let (uid, version) = (&metadata["uid"], &metadata["resourceVersion"]);
-    json!({ "metadata": { "uid": uid, "resourceVersion": version, "finalizers": finalizers } })
-}
-
-/// The deletion of exactly this version of an object.
-fn exactly(object: &Value, propagation: Propagation) -> DeleteOptions {
-    let text = |field: &str| object["metadata"][field].as_str().map(ToOwned::to_owned);
-    DeleteOptions { uid: text("uid"), version: text("resourceVersion"), propagation, grace: None }
 }
 
 #[cfg(test)]

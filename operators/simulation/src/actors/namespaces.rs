@@ -6,9 +6,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::actor::{Actor, RETRY};
 use super::client::{CONTROLLER_MANAGER, Client, Target, is_outdated};
 use super::object::{is_deleting, items, name, remove};
-use super::{Actor, RETRY};
 use crate::api_server::kinds::KindId;
 use crate::api_server::request::DeleteOptions;
 use crate::api_server::service::SimulatedApiServer;

@@ -1,4 +1,4 @@
-//! Pure: fields of objects, read and set without a type.
+//! Fields of objects, read and set without a type.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};

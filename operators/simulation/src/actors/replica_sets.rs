@@ -9,9 +9,10 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use self::status::Failure;
+use super::actor::{Actor, RETRY};
 use super::client::{CONTROLLER_MANAGER, Client, Target, is_outdated, is_terminating};
 use super::object::{is_deleting, namespace, number, set, text, uid};
-use super::{Actor, RETRY, ownership};
+use super::ownership;
 use crate::api_server::kinds::KindId;
 use crate::api_server::request::{ApiError, DeleteOptions};
 use crate::api_server::service::SimulatedApiServer;

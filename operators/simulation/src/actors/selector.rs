@@ -1,4 +1,4 @@
-//! Pure: the label selectors of workloads.
+//! The label selectors of workloads.
 
 use serde_json::Value;
 

@@ -8,7 +8,7 @@ use hyper::body::Bytes;
 use serde_json::{Value, json};
 use tower::BoxError;
 
-use super::errors::{OBJECT_MODIFIED, conflict, internal};
+use super::errors::{OBJECT_MODIFIED, PATCH_FAILED, conflict, internal};
 use super::kinds::{Kind, Kinds};
 use super::request::{ApiError, ApiRequest, Verb};
 
@@ -55,7 +55,7 @@ impl RequestSubject {
 #[must_use]
 pub fn status(error: &ApiError, subject: Option<&RequestSubject>) -> Value {
     let mut details = json!({});
-    if let Some(subject) = subject {
+    if let Some(subject) = subject.filter(|_| names_subject(error)) {
         // As the constructors of apimachinery/pkg/api/errors: the kind of an invalid object, else the resource.
         let kind = if error.code == 422 { &subject.kind } else { &subject.plural };
         for (field, text) in [("name", &subject.name), ("group", &subject.group), ("kind", kind)] {
@@ -66,9 +66,11 @@ pub fn status(error: &ApiError, subject: Option<&RequestSubject>) -> Value {
     }
     if !error.causes.is_empty() {
         let cause = |(reason, field, message): &(&'static str, String, String)| {
-            let mut cause = json!({ "reason": reason, "message": message });
-            if !field.is_empty() {
-                cause["field"] = json!(field);
+            let mut cause = json!({ "message": message });
+            for (name, text) in [("reason", *reason), ("field", field.as_str())] {
+                if !text.is_empty() {
+                    cause[name] = json!(text);
+                }
             }
             cause
         };
@@ -77,16 +79,24 @@ pub fn status(error: &ApiError, subject: Option<&RequestSubject>) -> Value {
     if error.code == 429 {
         details["retryAfterSeconds"] = json!(1);
     }
-    json!({
+    let mut status = json!({
         "kind": "Status",
         "apiVersion": "v1",
         "metadata": {},
         "status": "Failure",
         "message": error.message,
-        "reason": error.reason,
-        "details": details,
         "code": error.code,
-    })
+    });
+    if !error.reason.is_empty() {
+        status["reason"] = json!(error.reason);
+        status["details"] = details;
+    }
+    status
+}
+
+/// The status of the error says which object it is about.
+fn names_subject(error: &ApiError) -> bool {
+    error.message != PATCH_FAILED && error.code != 500
 }
 
 /// The response about an error.
@@ -138,15 +148,6 @@ fn full(text: String) -> ResponseBody {
     Full::new(Bytes::from(text)).map_err(|never| match never {}).boxed_unsync()
 }
 
-/// An object reduced to its metadata, as the Accept header of a request may ask for.
-pub(super) fn metadata_of(object: &Value) -> Value {
-    json!({
-        "kind": "PartialObjectMetadata",
-        "apiVersion": "meta.k8s.io/v1",
-        "metadata": object.get("metadata").cloned().unwrap_or_else(|| json!({})),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -168,6 +169,14 @@ mod tests {
         let missing = ApiError { code: 404, reason: "NotFound", message: "not found".to_owned(), causes: Vec::new() };
         assert_eq!(status(&missing, Some(&subject()))["details"]["kind"], "deployments");
         assert_eq!(status(&missing, Some(&subject()))["code"], 404);
+    }
+
+    #[test]
+    fn some_details_name_nothing() {
+        let patch = super::super::errors::patch_failed();
+        assert_eq!(status(&patch, Some(&subject()))["details"], json!({}));
+        let plain = status(&internal("broken"), Some(&subject()));
+        assert_eq!((plain.get("reason"), plain.get("details")), (None, None));
     }
 
     #[test]

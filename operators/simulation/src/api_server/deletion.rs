@@ -51,7 +51,8 @@ pub(crate) fn delete(
     if stays {
         return Ok(Answer { code: 200, body: object });
     }
-    state.remove(&call.request.user, call.id(), &key);
+    let last = state.remove(&call.request.user, call.id(), &key);
+    let object = last.map_or(object, |last| (*last).clone());
     Ok(Answer { code: 200, body: removed(call.kind, &key, object) })
 }
 

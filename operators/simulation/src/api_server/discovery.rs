@@ -1,4 +1,4 @@
-//! Pure: the pages of the API server about itself: its health, its version, the kinds that it serves, and their schemas.
+//! The pages of the API server about itself: its health, its version, the kinds that it serves, and their schemas.
 //!
 //! OpenAPI has the custom kinds only, as the manager reads no other.
 

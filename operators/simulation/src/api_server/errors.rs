@@ -15,6 +15,9 @@ pub const UNMODELLED: u16 = 501;
 pub const OBJECT_MODIFIED: &str =
     "the object has been modified; please apply your changes to the latest version and try again";
 
+/// Why a JSON patch is refused that does not apply.
+pub const PATCH_FAILED: &str = "the server rejected our request due to an error in our request";
+
 /// A cause of a refusal: its reason, the field and the message.
 pub type Cause = (&'static str, String, String);
 
@@ -66,6 +69,13 @@ pub fn internal(message: impl Into<String>) -> ApiError {
     error(500, "", message)
 }
 
+/// The request fails within the API server.
+#[must_use]
+pub fn internal_error(message: &str) -> ApiError {
+    let causes = vec![("", String::new(), message.to_owned())];
+    ApiError { causes, ..error(500, "InternalError", format!("Internal error occurred: {message}")) }
+}
+
 /// The version of a list or a watch is older than what the API server remembers.
 #[must_use]
 pub fn expired(message: impl Into<String>) -> ApiError {
@@ -81,8 +91,13 @@ pub fn invalid(kind: &Kind, name: &str, causes: Vec<Cause>) -> ApiError {
 /// The same, for the kind that the refusal names, such as `Scale.autoscaling`.
 #[must_use]
 pub fn invalid_as(qualified: &str, name: &str, causes: Vec<Cause>) -> ApiError {
-    let mut all: Vec<_> = causes.iter().map(|(_, field, message)| format!("{field}: {message}")).collect();
-    all.dedup();
+    let mut all: Vec<String> = Vec::new();
+    for (_, field, message) in &causes {
+        let one = format!("{field}: {message}");
+        if !all.contains(&one) {
+            all.push(one);
+        }
+    }
     let all = if all.len() == 1 { all.concat() } else { format!("[{}]", all.join(", ")) };
     ApiError { causes, ..error(422, "Invalid", format!("{qualified} {name:?} is invalid: {all}")) }
 }
@@ -90,7 +105,7 @@ pub fn invalid_as(qualified: &str, name: &str, causes: Vec<Cause>) -> ApiError {
 /// A JSON patch does not apply.
 #[must_use]
 pub fn patch_failed() -> ApiError {
-    error(422, "Invalid", "the server rejected our request due to an error in our request")
+    error(422, "Invalid", PATCH_FAILED)
 }
 
 /// The cause that a field is missing.

@@ -1,4 +1,4 @@
-//! Pure: what becomes of a request and of a watch on their way between a client and the API server.
+//! What becomes of a request and of a watch on their way between a client and the API server.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,5 +1,7 @@
 //! The kinds that the API server serves.
 
+use std::sync::{Arc, LazyLock};
+
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::Value;
 
@@ -78,13 +80,17 @@ impl Kinds {
     /// The built-in kinds that the manager, its tests and the actors use, and those of our CRDs. The kinds of the Gateway API are
     /// not among them: clusters may lack them. ([`Self::add`])
     #[must_use]
-    pub fn all() -> Self {
-        let mut kinds = Self { all: Vec::new(), scales: Vec::new() };
-        for built_in in &BUILT_IN {
-            kinds.push(built_in.kind(), built_in.scale.then(replicas));
-        }
-        api::crds().iter().for_each(|crd| kinds.add(crd));
-        kinds
+    pub fn all() -> Arc<Self> {
+        /// The same in each world: the schemas of the CRDs take longer to make than a world to run.
+        static ALL: LazyLock<Arc<Kinds>> = LazyLock::new(|| {
+            let mut kinds = Kinds { all: Vec::new(), scales: Vec::new() };
+            for built_in in &BUILT_IN {
+                kinds.push(built_in.kind(), built_in.scale.then(replicas));
+            }
+            api::crds().iter().for_each(|crd| kinds.add(crd));
+            Arc::new(kinds)
+        });
+        ALL.clone()
     }
 
     /// Adds the kind of a CRD, in each version that is served.

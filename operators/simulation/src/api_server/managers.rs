@@ -13,6 +13,7 @@ mod cap;
 mod comparison;
 mod conflict;
 mod encoding;
+mod entry;
 mod items;
 mod merge;
 mod prune;
@@ -26,6 +27,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use comparison::{Comparison, compare};
+use entry::Entry;
 use items::{error_of, fields_of};
 use merge::merge;
 
@@ -33,71 +35,7 @@ use super::field_set::{FieldSet, PathElement};
 use super::field_types::FieldTypes;
 
 pub use conflict::{Conflict, conflict_message};
-
-/// The kind of writes that an entry is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Operation {
-    /// Server-side apply.
-    Apply,
-    /// Everything else.
-    Update,
-}
-
-/// What a manager owns by one kind of write.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Entry {
-    manager: String,
-    operation: Operation,
-    subresource: Option<String>,
-    api_version: String,
-    /// `None` if the manager has never changed the object, and shares the ownership of what others set.
-    time: Option<Timestamp>,
-    fields: Arc<FieldSet>,
-}
-
-impl Entry {
-    fn of(by: &Writer<'_>, operation: Operation) -> Self {
-        let manager = if by.manager.is_empty() { "unknown" } else { by.manager };
-        Self {
-            manager: manager.to_owned(),
-            operation,
-            subresource: by.subresource.filter(|name| !name.is_empty()).map(str::to_owned),
-            api_version: by.api_version.to_owned(),
-            time: None,
-            fields: Arc::default(),
-        }
-    }
-
-    /// Whether both are about the same writes. The version tells apart updates only.
-    fn is_same(&self, other: &Self) -> bool {
-        self.manager == other.manager
-            && self.operation == other.operation
-            && self.subresource == other.subresource
-            && (self.operation == Operation::Apply || self.api_version == other.api_version)
-    }
-
-    /// Takes these fields away; true if something is left.
-    fn lose(&mut self, fields: &FieldSet) -> bool {
-        let lost = self.fields.intersection(fields);
-        if !lost.is_empty() {
-            self.fields = Arc::new(self.fields.difference(&lost));
-        }
-        !self.fields.is_empty()
-    }
-}
-
-/// Who writes.
-#[derive(Clone, Copy, Debug)]
-pub struct Writer<'a> {
-    /// The field manager.
-    pub manager: &'a str,
-    /// To which subresource: `status`, `scale`.
-    pub subresource: Option<&'a str>,
-    /// The version of the kind in which it writes: `apps/v1`.
-    pub api_version: &'a str,
-    /// When.
-    pub now: Timestamp,
-}
+pub use entry::{Operation, Writer};
 
 /// Who owns which fields of an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -170,7 +108,9 @@ impl Managers {
 
         let own = changed.difference(&never_owned());
         if !own.is_empty() {
-            let mut entry = Entry { time: Some(second(by.now)), ..Entry::of(by, Operation::Update) };
+            // Entries of the subresource scale lose their time when they become those of the object.
+            let time = (by.subresource != Some("scale")).then(|| second(by.now));
+            let mut entry = Entry { time, ..Entry::of(by, Operation::Update) };
             let previous = managers.0.iter().find(|other| other.is_same(&entry));
             entry.fields = Arc::new(previous.map_or_else(|| own.clone(), |previous| own.union(&previous.fields)));
             managers.replace(entry);
@@ -199,7 +139,8 @@ impl Managers {
     }
 
     /// The owners of an object whose ownership was not tracked: one entry that owns all.
-    fn before_apply(types: &FieldTypes, live: &Value, by: &Writer<'_>) -> Self {
+    #[must_use]
+    pub fn before_apply(types: &FieldTypes, live: &Value, by: &Writer<'_>) -> Self {
         let first = Writer { manager: "before-first-apply", ..*by };
         Self::default().update(types, &Value::Null, &without_managed_fields(live), &first)
     }

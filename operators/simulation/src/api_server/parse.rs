@@ -1,10 +1,9 @@
-//! Pure: reads requests of HTTP. What the model lacks, be it a path, a parameter, a header or an option, is an error: nothing is
+//! Reads requests of HTTP. What the model lacks, be it a path, a parameter, a header or an option, is an error: nothing is
 //! ignored.
 
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderName, USER_AGENT};
 use http::request::Parts;
 use hyper::body::Bytes;
-use serde_json::Value;
 
 use super::discovery::Page;
 use super::errors::{UNMODELLED, unmodelled};
@@ -159,11 +158,6 @@ impl HttpRequest {
             _ => Err(unmodelled(format!("the header Accept: {first}"))),
         }
     }
-}
-
-/// The JSON of a body.
-fn json(body: &[u8]) -> Result<Value, ApiError> {
-    serde_json::from_slice(body).map_err(|error| unmodelled(format!("a body that is no JSON: {error}")))
 }
 
 #[cfg(test)]

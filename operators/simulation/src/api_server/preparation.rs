@@ -92,8 +92,19 @@ pub fn prepare_creation(kind: &Kind, object: &mut Value) -> Result<(), ApiError>
         custom::fill_in(schema, object);
         return custom::validate(kind, schema, None, object);
     }
+    encoding::normalize_all(kind, object)?;
     creation::prepare(kind, object)?;
     refuse(kind, object, validity::problems(&kind.plural, object))
+}
+
+/// Checks that an object, before it is decoded, gives one that is immutable no contents that are empty instead of absent: the API
+/// server takes that for a change.
+///
+/// # Errors
+///
+/// It does.
+pub fn check_emptied(kind: &Kind, before: &Value, after: &Value) -> Result<(), ApiError> {
+    refuse(kind, before, immutable::emptied(&kind.plural, before, after))
 }
 
 /// Resets, fills in and validates a decoded object that is to replace `before`.
@@ -112,12 +123,15 @@ pub fn prepare_update(
         custom::fill_in(schema, after);
         return custom::validate(kind, schema, Some(before), after);
     }
+    encoding::normalize_all(kind, after)?;
     if kind.plural == "services" {
         services::allocate(Some(before), after)?;
     }
-    let mut problems = immutable::problems(&kind.plural, before, after);
-    problems.extend(validity::problems(&kind.plural, after));
-    refuse(kind, after, problems)
+    let fixed = immutable::problems(&kind.plural, before, after);
+    let wrong = validity::problems(&kind.plural, after);
+    let is_checked_first = ["deployments", "persistentvolumeclaims", "replicasets", "statefulsets"];
+    let all = if is_checked_first.contains(&&*kind.plural) { [wrong, fixed] } else { [fixed, wrong] };
+    refuse(kind, after, all.concat())
 }
 
 #[cfg(test)]

@@ -52,6 +52,12 @@ impl CollectionSelector {
         self.labels.is_empty() && self.fields.is_empty()
     }
 
+    /// It selects one name, so that there is no other page.
+    #[must_use]
+    pub fn names_one(&self) -> bool {
+        self.fields.iter().any(|field| field.field == "name" && !field.negated)
+    }
+
     /// It selects that object.
     #[must_use]
     pub fn matches(&self, object: &Value) -> bool {

@@ -6,11 +6,9 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::errors::UNMODELLED;
 use super::kinds::{KindId, Kinds};
 use super::managers::Managers;
-use super::request::{Answer, ApiError, ApiRequest, Patch, Subresource, Verb};
-use super::verbs;
+use super::request::Subresource;
 use crate::random::Random;
 
 #[cfg(test)]
@@ -23,6 +21,8 @@ pub struct StoredObject {
     pub value: Arc<Value>,
     /// The owners of its fields.
     pub managers: Managers,
+    /// Reads show a default as its status, which is not stored yet: the next write stores it, even if it changes nothing.
+    pub(super) has_default_status: bool,
 }
 
 /// The namespace (empty if there is none) and the name of an object.
@@ -103,10 +103,10 @@ pub struct StoredState {
 impl StoredState {
     /// An API server without objects that serves these kinds.
     #[must_use]
-    pub fn new(kinds: Kinds) -> Self {
+    pub fn new(kinds: Arc<Kinds>) -> Self {
         let objects = kinds.iter().map(|_| BTreeMap::new()).collect();
         Self {
-            kinds: Arc::new(kinds),
+            kinds,
             // Clients take the version 0 for any.
             version: 1,
             generated: 0,
@@ -124,35 +124,15 @@ impl StoredState {
         &self.kinds
     }
 
+    /// The same, for as long as a request takes that changes the state.
+    pub(super) fn shared_kinds(&self) -> Arc<Kinds> {
+        self.kinds.clone()
+    }
+
     /// The version of the last change.
     #[must_use]
     pub fn version(&self) -> u64 {
         self.version
-    }
-
-    /// Performs a request, at once. A watch is none of them.
-    ///
-    /// # Errors
-    /// The refusal. What the model lacks is noted. ([`Self::unmodelled`])
-    pub fn perform(&mut self, request: &ApiRequest, now: Timestamp) -> Result<Answer, ApiError> {
-        let before = self.version;
-        let kinds = self.kinds.clone();
-        let result = verbs::perform(self, &kinds, request, now).map_err(|mut error| {
-            if error.code == UNMODELLED {
-                error.message = format!("{}: {request:?}", error.message);
-                self.note_unmodelled(error.message.clone());
-            }
-            error
-        });
-        if let Some(verb) = write(&request.verb) {
-            let code = result.as_ref().map_or_else(|error| error.code, |answer| answer.code);
-            let key = audited_key(request, result.as_ref().ok());
-            let (user, subresource) = (request.user.clone(), request.subresource);
-            let changed = self.version != before;
-            let after = self.get(request.kind, &key.0, &key.1).cloned();
-            self.audit.push(AuditEntry { now, user, verb, kind: request.kind, key, subresource, code, changed, after });
-        }
-        result
     }
 
     /// An object.
@@ -201,6 +181,11 @@ impl StoredState {
         &self.audit
     }
 
+    /// Records a request that writes.
+    pub(super) fn record_write(&mut self, entry: AuditEntry) {
+        self.audit.push(entry);
+    }
+
     /// An object, with the owners of its fields.
     #[must_use]
     pub fn stored(&self, kind: KindId, key: &ObjectKey) -> Option<&StoredObject> {
@@ -219,20 +204,29 @@ impl StoredState {
         self.version += 1;
         set_version(&mut value, self.version);
         let value = Arc::new(value);
-        let stored = StoredObject { value: value.clone(), managers };
+        let stored = StoredObject { value: value.clone(), managers, has_default_status: false };
         let before = self.objects.get_mut(kind).and_then(|objects| objects.insert(key.clone(), stored));
         let event = if before.is_some() { Event::Modified } else { Event::Added };
         self.record(user, kind, key, event, before.map(|before| before.value), value.clone());
         value
     }
 
-    /// Removes an object; that is a new version, too.
-    pub(super) fn remove(&mut self, user: &str, kind: KindId, key: &ObjectKey) {
-        let Some(before) = self.objects.get_mut(kind).and_then(|objects| objects.remove(key)) else { return };
+    /// Notes that the status of an object is a default that is not stored.
+    pub(super) fn note_default_status(&mut self, kind: KindId, key: &ObjectKey) {
+        if let Some(stored) = self.objects.get_mut(kind).and_then(|objects| objects.get_mut(key)) {
+            stored.has_default_status = true;
+        }
+    }
+
+    /// Removes an object; that is a new version, too. Returns its last state, with that version.
+    pub(super) fn remove(&mut self, user: &str, kind: KindId, key: &ObjectKey) -> Option<Arc<Value>> {
+        let before = self.objects.get_mut(kind).and_then(|objects| objects.remove(key))?;
         self.version += 1;
         let mut last = (*before.value).clone();
         set_version(&mut last, self.version);
-        self.record(user, kind, key, Event::Deleted, Some(before.value), Arc::new(last));
+        let last = Arc::new(last);
+        self.record(user, kind, key, Event::Deleted, Some(before.value), last.clone());
+        Some(last)
     }
 
     fn record(
@@ -270,29 +264,6 @@ impl StoredState {
         self.generated += 1;
         Random::new(self.generated)
     }
-}
-
-/// The name of a verb that writes.
-fn write(verb: &Verb) -> Option<&'static str> {
-    match verb {
-        Verb::Get | Verb::List(_) | Verb::Watch(_) => None,
-        Verb::Create { .. } => Some("create"),
-        Verb::Update { .. } => Some("update"),
-        Verb::Patch(Patch::Apply { .. }) => Some("apply"),
-        Verb::Patch(_) => Some("patch"),
-        Verb::Delete(_) => Some("delete"),
-    }
-}
-
-/// The object of a request; if that creates one, it may have its name from the answer only.
-fn audited_key(request: &ApiRequest, answer: Option<&Answer>) -> ObjectKey {
-    let in_body = |body: &Value| body.pointer("/metadata/name").and_then(Value::as_str).map(str::to_owned);
-    let sent = || match &request.verb {
-        Verb::Create { body, .. } => in_body(body),
-        _ => None,
-    };
-    let name = request.name.clone().or_else(|| answer.and_then(|answer| in_body(&answer.body))).or_else(sent);
-    (request.namespace.clone().unwrap_or_default(), name.unwrap_or_default())
 }
 
 fn set_version(object: &mut Value, version: u64) {

@@ -2,8 +2,8 @@
 //! admitted, the owners of its fields are determined, the object is validated, and then it is stored if it differs.
 //!
 //! Not modelled, and refused as such: watches (which are streams), evictions, applies to `scale`, deletions of collections, the
-//! creation of an object by an update, and `managedFields` in a creation. Of all other things that a request may ask for, its
-//! type has no field.
+//! creation of an object by an update of its status, and `managedFields` in a creation. Of all other things that a request
+//! may ask for, its type has no field.
 
 use jiff::Timestamp;
 
@@ -16,6 +16,7 @@ use super::{deletion, kinds};
 
 pub(crate) mod admission;
 pub(crate) mod apply;
+pub(crate) mod audit;
 pub(crate) mod call;
 pub(crate) mod create;
 pub(crate) mod generation;
@@ -23,6 +24,7 @@ pub(crate) mod metadata;
 pub(crate) mod namespaces;
 pub(crate) mod patch;
 pub(crate) mod read;
+pub(crate) mod replicas;
 pub(crate) mod scale;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -34,12 +36,7 @@ pub(crate) mod update;
 pub use read::metadata_only;
 
 /// Performs a request.
-pub(crate) fn perform(
-    state: &mut StoredState,
-    kinds: &Kinds,
-    request: &ApiRequest,
-    now: Timestamp,
-) -> Result<Answer, ApiError> {
+fn perform(state: &mut StoredState, kinds: &Kinds, request: &ApiRequest, now: Timestamp) -> Result<Answer, ApiError> {
     let kind = kinds.get(request.kind).ok_or_else(not_served)?;
     let call = VerbCall::new(request, kind, kinds.scale_paths(request.kind), now);
     check_path(&call)?;

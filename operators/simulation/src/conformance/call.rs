@@ -7,7 +7,7 @@ use http::Request;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use serde_json::Value;
 
-use super::Reply;
+use super::reply::Reply;
 
 /// Stands for the uid that the object of a call had in the last answer about it.
 pub(super) const UID: &str = "{uid}";
@@ -98,7 +98,7 @@ impl Call {
     #[must_use]
     pub fn may_have_lost_a_race(&self, real: &Reply, model: &Reply) -> bool {
         let of_a_version = self.edits.is_some() || self.body.to_string().contains(VERSION);
-        self.contended && of_a_version && matches!(real.code, 409 | 422) && model.code < 300
+        self.contended && of_a_version && matches!(real.code, 409 | 422) && model.code != real.code
     }
 }
 

@@ -4,95 +4,14 @@ use std::net::IpAddr;
 
 use serde_json::{Map, Value};
 
-use super::Reply;
+use super::reply::Reply;
 
+mod ignored;
 #[cfg(test)]
 mod tests;
 
-/// Something that the comparison ignores, and why.
-#[derive(Clone, Copy, Debug)]
-pub struct Ignored {
-    /// What is ignored.
-    pub rule: IgnoreRule,
-    /// Why.
-    pub reason: &'static str,
-}
-
-/// How something is ignored.
-#[derive(Clone, Copy, Debug)]
-pub enum IgnoreRule {
-    /// The field of objects of these kinds (of all if there are none) is left out.
-    Field(&'static [&'static str], &'static [&'static str]),
-    /// Items of a list are left out: those of which this field (themselves if it is empty) is that text.
-    Item(&'static [&'static str], &'static str, &'static str),
-    /// Any field of that name that is null is left out.
-    Null(&'static str),
-    /// A text there is replaced by a placeholder, so that only its presence is compared. `*` is each item of a list.
-    Text(&'static [&'static str], &'static str),
-    /// An IP address there is replaced by a placeholder; other texts are not.
-    Address(&'static [&'static str]),
-    /// Uids in texts are replaced by their number in the answer, so that only which of them are the same is compared.
-    Uids,
-    /// The number that follows these words in the message is replaced by a placeholder.
-    NumberAfter(&'static str),
-    /// The lines of the message after the first are left out.
-    MessageLines,
-    /// The order of the items there is ignored.
-    Order(&'static [&'static str]),
-}
-
-/// The kind that a status of a refused request counts as, other than that of a deletion.
-const FAILURE: &str = "Failure";
-const WITH_CONTROLLERS: &[&str] = &["Deployment", "StatefulSet", "PodDisruptionBudget", "HorizontalPodAutoscaler"];
-const MANAGED_FIELDS: &[&str] = &["metadata", "managedFields"];
-
-/// All that is ignored. Beside it, whether the resourceVersion of an object is another than in the answer before is ignored for
-/// kinds with a controller that writes to them (see [`super::Seen::note`]).
-pub const IGNORED: &[Ignored] = &[
-    ignored(IgnoreRule::Uids, "each server draws its own"),
-    ignored(IgnoreRule::Text(&["metadata", "resourceVersion"], "<version>"), "each server counts its own"),
-    ignored(
-        IgnoreRule::Text(&["metadata", "creationTimestamp"], "<time>"),
-        "the servers are asked one after the other",
-    ),
-    ignored(
-        IgnoreRule::Text(&["metadata", "deletionTimestamp"], "<time>"),
-        "the servers are asked one after the other",
-    ),
-    ignored(
-        IgnoreRule::Text(&["metadata", "managedFields", "*", "time"], "<time>"),
-        "the servers are asked one after the other",
-    ),
-    ignored(IgnoreRule::Text(&["metadata", "continue"], "<continue>"), "its content is the server's own affair"),
-    ignored(IgnoreRule::Address(&["spec", "clusterIP"]), "allocated at random"),
-    ignored(IgnoreRule::Address(&["spec", "clusterIPs", "*"]), "allocated at random"),
-    ignored(
-        IgnoreRule::Order(MANAGED_FIELDS),
-        "sorted by time, and a second may begin between two calls to one server only",
-    ),
-    ignored(IgnoreRule::Field(WITH_CONTROLLERS, &["status"]), "controllers write it at any time"),
-    ignored(IgnoreRule::Item(MANAGED_FIELDS, "manager", "kube-controller-manager"), "controllers write at any time"),
-    ignored(
-        IgnoreRule::Field(&[], &["metadata", "annotations", "deployment.kubernetes.io/revision"]),
-        "the Deployment controller writes it at any time",
-    ),
-    ignored(
-        IgnoreRule::Item(&["metadata", "finalizers"], "", "kubernetes.io/pvc-protection"),
-        "an admission plugin that the model lacks adds it to PVCs, and a controller removes it",
-    ),
-    ignored(IgnoreRule::Null("creationTimestamp"), "in templates, releases differ in whether an absent time is null"),
-    ignored(IgnoreRule::MessageLines, "a comparison of Go structs, which is worded at random"),
-    ignored(IgnoreRule::NumberAfter("ResourceVersion in precondition: "), "each server counts its own versions"),
-    ignored(IgnoreRule::NumberAfter("ResourceVersion in object meta: "), "each server counts its own versions"),
-    ignored(IgnoreRule::Field(&[FAILURE], &["details", "name"]), "no client reads it, and the message has it"),
-    ignored(IgnoreRule::Field(&[FAILURE], &["details", "group"]), "no client reads it, and the message has it"),
-    ignored(IgnoreRule::Field(&[FAILURE], &["details", "kind"]), "no client reads it, and the message has it"),
-    ignored(IgnoreRule::Field(&[FAILURE], &["details", "uid"]), "no client reads it"),
-];
-
-const fn ignored(rule: IgnoreRule, reason: &'static str) -> Ignored {
-    Ignored { rule, reason }
-}
+use ignored::FAILURE;
+pub use ignored::{IGNORED, IgnoreRule, Ignored};
 
 /// What differs between the answers to one call, one line each.
 #[must_use]
@@ -159,6 +78,14 @@ impl IgnoreRule {
                 remove_if_empty(object, path);
             }
             Self::Null(name) => remove_null(object, name),
+            Self::Empty(path) => {
+                let mut empty = false;
+                at(object, path, &mut |text| empty = *text == "");
+                if empty {
+                    remove(object, path);
+                }
+            }
+            Self::MessageOrder(words) => in_message(object, |message| sorted(message, words)),
             Self::Text(path, placeholder) => at(object, path, &mut |value| {
                 if value.as_str().is_some_and(|text| !text.is_empty()) {
                     *value = placeholder.into();
@@ -245,6 +172,15 @@ fn in_message(object: &mut Value, change: impl Fn(&str) -> String) {
             *text = change(text);
         }
     });
+}
+
+/// The message with the parts of the list at its end in their order, if it has these words.
+fn sorted(message: &str, words: &str) -> String {
+    let list = message.strip_suffix(']').and_then(|message| message.split_once('['));
+    let Some((before, list)) = list.filter(|_| message.contains(words)) else { return message.to_owned() };
+    let mut parts: Vec<_> = list.split(", ").collect();
+    parts.sort_unstable();
+    format!("{before}[{}]", parts.join(", "))
 }
 
 fn without_number(message: &str, words: &str) -> String {

@@ -5,58 +5,10 @@
 use serde_json::Value;
 
 mod workloads;
+mod written;
 
-/// A pointer to a field, and values of it; null removes it.
-pub(super) type Field = (&'static str, &'static [&'static str]);
-
-/// A kind, and what is written to its objects.
-pub(super) struct Subject {
-    /// The plural of the kind.
-    pub plural: &'static str,
-    /// The path of its group and version.
-    pub root: &'static str,
-    /// Its group and version in objects.
-    pub api_version: &'static str,
-    /// Its name in objects.
-    pub kind: &'static str,
-    /// Controllers of a real cluster write to its objects at any time.
-    pub contended: bool,
-    /// Its schema is known to the model, so unknown fields may be sent.
-    pub custom: bool,
-    /// It has the subresource `scale`, and scaling starts nothing.
-    pub scale: bool,
-    /// A controller ends a deletion, by a finalizer of its own, so that a sequence ends with one.
-    pub deleted_last: bool,
-    /// What a new object has beside its metadata: one of these.
-    pub bases: &'static [&'static str],
-    /// What each apply has, since one without it would remove it; null for what none has.
-    pub always: &'static str,
-    /// What is changed.
-    pub fields: &'static [Field],
-    /// What makes a new object invalid.
-    pub refused: &'static [Field],
-    /// What cannot be changed.
-    pub fixed: &'static [Field],
-    /// What is written to the status.
-    pub status: &'static [Field],
-}
-
-const EMPTY: Subject = Subject {
-    plural: "",
-    root: "/api/v1",
-    api_version: "v1",
-    kind: "",
-    contended: false,
-    custom: false,
-    scale: false,
-    deleted_last: false,
-    bases: &["{}"],
-    always: "{}",
-    fields: &[],
-    refused: &[],
-    fixed: &[],
-    status: &[],
-};
+use written::EMPTY;
+pub(super) use written::{Field, Subject};
 
 /// What is changed in the objects of each kind.
 pub(super) const METADATA: &[Field] = &[
@@ -141,6 +93,7 @@ pub(super) const SUBJECTS: &[Subject] = &[
             ("/spec/ports", &["null"]),
         ],
         fixed: &[("/spec/clusterIP", &[r#""None""#])],
+        created_by_updates: true,
         status: &[CONDITIONS],
         ..EMPTY
     },
@@ -173,7 +126,7 @@ pub(super) const SUBJECTS: &[Subject] = &[
     Subject {
         plural: "persistentvolumeclaims",
         kind: "PersistentVolumeClaim",
-        deleted_last: true,
+        kept: true,
         bases: &[r#"{ "spec": { "storageClassName": "conformance", "accessModes": ["ReadWriteOnce"],
             "resources": { "requests": { "storage": "1Gi" } } } }"#],
         fields: &[("/spec/resources/requests/storage", &[r#""1Gi""#, r#""1024Mi""#])],
@@ -225,7 +178,7 @@ pub(super) const SUBJECTS: &[Subject] = &[
             ("/spec/resources", &[r#"{ "requests": { "cpu": "100m" } }"#, "null"]),
         ],
         refused: &[
-            ("/spec/image", &["null", "7", r#""""#]),
+            ("/spec/image", &["null", "7"]),
             ("/spec", &["null"]),
             ("/spec/replicas", &["5000", "-1", r#""two""#]),
             ("/spec/imagePullPolicy", &[r#""Sometimes""#]),

@@ -1,6 +1,6 @@
 //! One writer at a time: a manager writes only while it holds the Lease.
 
-use super::{is_manager, text};
+use super::audit::{about, is_manager, text};
 use crate::api_server::state::{AuditEntry, StoredState};
 
 /// The writes of managers that did not hold the Lease then.
@@ -18,7 +18,7 @@ pub(super) fn violations(state: &StoredState) -> Vec<String> {
             && plural(entry) != Some("events")
             && !held_by(&holder, &entry.user)
         {
-            let what = super::about(state, entry);
+            let what = about(state, entry);
             found.push(format!("{} wrote {what} while {holder:?} held the Lease", entry.user));
         }
     }

@@ -2,19 +2,22 @@
 
 use serde_json::{Value, json};
 
-use super::Scenario;
-use super::sample::propagation;
+use super::definition::Scenario;
+use super::deletion::propagation;
 use crate::api_server::request::Propagation;
+use crate::api_server::state::StoredState;
+use crate::objects::objects;
 use crate::random::Random;
 use crate::user::{Deed, UserAct};
 
 /// Two MyApps that are created, edited, scaled and deleted, and whose children are edited and deleted by hand.
 pub const SCENARIO: Scenario = Scenario {
     name: "my-app",
-    controllers: "myapp",
+    controllers: "my-app",
     roots: &["myapps"],
     children: &["deployments", "services", "poddisruptionbudgets", "ingresses", "horizontalpodautoscalers"],
     kept: &["deployments"],
+    children_differ,
     act,
     wanted,
 };
@@ -39,10 +42,39 @@ fn act(random: &mut Random) -> UserAct {
     UserAct { plural, name, what }
 }
 
+fn children_differ(state: &StoredState, name: &str, app: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    let child = |plural| objects(state, plural).find(|(of, _)| *of == name).map(|(_, child)| child);
+    let Some(deployment) = child("deployments") else { return vec![format!("at the end, {name} has no Deployment")] };
+    let of_spec = [
+        ("/spec/replicas", &app["spec"]["replicas"]),
+        ("/spec/template/spec/containers/0/image", &app["spec"]["image"]),
+    ];
+    for (path, wanted) in of_spec {
+        if deployment.pointer(path) != Some(wanted) {
+            found.push(format!("at the end, {path} of the Deployment {name} is not {wanted}"));
+        }
+    }
+    let service = child("services");
+    if service.is_some() == app["spec"]["port"].is_null() {
+        found.push(format!("at the end, whether {name} has a Service is not what its port says"));
+    }
+    let selector = service.and_then(|service| service["spec"]["selector"].as_object().cloned()).unwrap_or_default();
+    for (pod, object) in objects(state, "pods").filter(|_| service.is_some()) {
+        let selected = selector.iter().all(|(label, value)| object["metadata"]["labels"][label] == *value);
+        if selected != pod.starts_with(&format!("{name}-")) {
+            found.push(format!("at the end, whether the Service {name} selects the pod {pod} is wrong"));
+        }
+    }
+    found
+}
+
 fn wanted(random: &mut Random) -> Vec<UserAct> {
     let mut put = |name: &str| {
         let mut spec = spec(random);
         spec["image"] = json!(random.pick(&IMAGES));
+        // The status of one without pods names the image that was Ready before, which the run without faults may never have had.
+        spec["replicas"] = json!(random.between(1, 3));
         UserAct { plural: "myapps", name: name.to_owned(), what: Deed::Put(json!({ "spec": spec })) }
     };
     NAMES.into_iter().map(&mut put).collect()

@@ -1,9 +1,12 @@
 //! Samples: each has a ConfigMap.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::Scenario;
+use super::definition::Scenario;
+use super::deletion::propagation;
 use crate::api_server::request::Propagation;
+use crate::api_server::state::StoredState;
+use crate::objects::objects;
 use crate::random::Random;
 use crate::user::{Deed, UserAct};
 
@@ -14,6 +17,7 @@ pub const SCENARIO: Scenario = Scenario {
     roots: &["samples"],
     children: &["configmaps"],
     kept: &["configmaps"],
+    children_differ,
     act,
     wanted,
 };
@@ -34,15 +38,16 @@ fn act(random: &mut Random) -> UserAct {
     UserAct { plural, name, what }
 }
 
+fn children_differ(state: &StoredState, name: &str, sample: &Value) -> Vec<String> {
+    let kept = objects(state, "configmaps")
+        .any(|(of, config)| of == name && config["data"]["testString"] == sample["testString"]);
+    if kept { Vec::new() } else { vec![format!("at the end, no ConfigMap {name} contains {}", sample["testString"])] }
+}
+
 fn wanted(random: &mut Random) -> Vec<UserAct> {
     let mut put = |name: &str| {
         let text = random.pick(&TEXTS).copied().unwrap_or_default();
         UserAct { plural: "samples", name: name.to_owned(), what: Deed::Put(json!({ "testString": text })) }
     };
     NAMES.into_iter().map(&mut put).collect()
-}
-
-/// How a user deletes: most do it in the background. Nobody orphans: what is left then is theirs.
-pub(super) fn propagation(random: &mut Random) -> Propagation {
-    if random.chance(300) { Propagation::Foreground } else { Propagation::Background }
 }

@@ -15,6 +15,7 @@ fn reports_what_is_impure_outside_of_comments_and_tests() {
     assert_eq!(found("fn f() {\n    let t = Timestamp::now();\n}"), [2]);
     assert_eq!(found("fn f() {\n    known.unwrap_or_else(Timestamp::now)\n}"), [2]);
     assert_eq!(found("fn f(at: Instant) {\n    at.elapsed();\n}"), [2]);
+    assert_eq!(found("use tokio::time::Instant;\nuse tokio::time::sleep;\nfn f() {\n    clock::random();\n}"), [2, 4]);
     assert_eq!(found("const KEY: &str = \"Client Key\";"), [] as [usize; 0]);
     assert_eq!(found("// a Client\nfn f() {}\n#[cfg(test)]\nuse tokio::test;"), [] as [usize; 0]);
     assert_eq!(found("fn f(_: &ClientError, _: ClientAccess) {}\nfn g(_: KubeClient) {}"), [2]);

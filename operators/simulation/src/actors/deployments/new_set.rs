@@ -1,12 +1,13 @@
-//! Pure: the ReplicaSet of the present template (kubernetes: `sync.go`, `getNewReplicaSet`).
+//! The ReplicaSet of the present template (kubernetes: `sync.go`, `getNewReplicaSet`).
 
 use serde_json::{Value, json};
 
 use super::super::conditions;
 use super::super::object::{annotation, controller_reference, name, namespace, number, set};
+use super::Rollout;
+use super::condition::PROGRESSING;
 use super::set::{DESIRED, MOST, REVISION, REVISION_HISTORY, Set};
 use super::template::{hash, is_same, selector_with_hash, with_hash};
-use super::{Rollout, status};
 
 /// Annotations of a Deployment that its ReplicaSets do not get.
 const OWN_ANNOTATIONS: [&str; 6] = [
@@ -42,7 +43,7 @@ impl Rollout<'_> {
         }
         let (message, revision) = (format!("Found new replica set {:?}", name(&found.value)), found.revision());
         self.record_revision(revision);
-        if conditions::find(&self.deployment["status"], status::PROGRESSING).is_none() {
+        if conditions::find(&self.deployment["status"], PROGRESSING).is_none() {
             self.report_step("FoundNewReplicaSet", &message);
         }
     }

@@ -1,4 +1,4 @@
-//! Pure: how the ReplicaSets follow a change of `replicas`, without a step of the rollout (kubernetes: `sync.go`, `scale`).
+//! How the ReplicaSets follow a change of `replicas`, without a step of the rollout (kubernetes: `sync.go`, `scale`).
 
 use super::super::object::number;
 use super::Rollout;

@@ -1,4 +1,4 @@
-//! Pure: the strategy `Recreate` (kubernetes: `recreate.go`).
+//! The strategy `Recreate` (kubernetes: `recreate.go`).
 
 use serde_json::Value;
 

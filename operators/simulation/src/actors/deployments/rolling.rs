@@ -1,4 +1,4 @@
-//! Pure: a rolling update (kubernetes: `rolling.go`).
+//! A rolling update (kubernetes: `rolling.go`).
 
 use super::super::object::name;
 use super::Rollout;

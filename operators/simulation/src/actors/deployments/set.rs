@@ -1,4 +1,4 @@
-//! Pure, but for its write: a ReplicaSet while its Deployment is brought up to date.
+//! But for its write: a ReplicaSet while its Deployment is brought up to date.
 
 use std::sync::Arc;
 
@@ -6,9 +6,8 @@ use serde_json::{Value, json};
 
 use super::super::client::{Client, Target, is_outdated};
 use super::super::object::{annotation, name, number, seconds, set};
-use super::deletion;
 use crate::api_server::kinds::KindId;
-use crate::api_server::request::ApiError;
+use crate::api_server::request::{ApiError, DeleteOptions};
 
 /// The revision of a ReplicaSet and of its Deployment.
 pub(super) const REVISION: &str = "deployment.kubernetes.io/revision";
@@ -115,4 +114,9 @@ impl Set {
             Some(_) => Ok(()),
         }
     }
+}
+
+/// The deletion of exactly this object.
+fn deletion(of: &Value) -> DeleteOptions {
+    DeleteOptions { uid: of["metadata"]["uid"].as_str().map(ToOwned::to_owned), ..DeleteOptions::default() }
 }

@@ -1,16 +1,13 @@
-//! Pure: the status of a Deployment (kubernetes: `progress.go`, and `calculateStatus` of `sync.go`).
+//! The status of a Deployment (kubernetes: `progress.go`, and `calculateStatus` of `sync.go`).
 
 use std::time::Duration;
 
-use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::super::conditions;
-use super::super::object::{number, read_time, set, time};
+use super::super::object::{number, read_time, set};
+use super::condition::{PROGRESSING, condition, progressing};
 use super::{Rollout, limit};
-
-/// The condition of the progress.
-pub(super) const PROGRESSING: &str = "Progressing";
 
 const FAILURE: &str = "ReplicaFailure";
 const COMPLETE: &str = "NewReplicaSetAvailable";
@@ -188,16 +185,4 @@ impl Rollout<'_> {
         let left = self.left(condition)?.max(0) + 1000;
         Some(Duration::from_millis(u64::try_from(left).unwrap_or_default()))
     }
-}
-
-/// The condition of the progress.
-pub(super) fn progressing(status: &str, reason: &str, message: &str, now: Timestamp) -> Value {
-    condition(PROGRESSING, status, reason, message, now)
-}
-
-fn condition(type_: &str, status: &str, reason: &str, message: &str, now: Timestamp) -> Value {
-    json!({
-        "type": type_, "status": status, "reason": reason, "message": message,
-        "lastUpdateTime": time(now), "lastTransitionTime": time(now),
-    })
 }

@@ -1,4 +1,4 @@
-//! Pure: the hash of a pod template, and its comparison.
+//! The hash of a pod template, and its comparison.
 
 use serde_json::{Map, Value, json};
 

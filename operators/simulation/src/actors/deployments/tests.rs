@@ -2,7 +2,7 @@ use super::super::testing::{self, NAMESPACE, later};
 use super::super::{Actor, conditions, object};
 use super::set::{DESIRED, REVISION};
 use super::*;
-use crate::api_server::request::Propagation;
+use crate::api_server::request::{DeleteOptions, Propagation};
 
 const NOW: &str = "2026-01-01T00:00:00Z";
 

@@ -1,13 +1,12 @@
-//! Pure: the objects of a state with their owners, and what the garbage collector does about them.
+//! The objects of a state with their owners, and what the garbage collector does about them.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
 use super::super::client::Target;
-use super::super::object::{has_finalizer, is_deleting, items, name, namespace, set, text, uid};
+use super::super::object::{has_finalizer, is_deleting, items, list_or_null, name, namespace, set, text, uid};
 use super::super::ownership::without_owners;
-use super::{exactly, without_finalizer};
 use crate::api_server::kinds::{KindId, Kinds};
 use crate::api_server::request::{DeleteOptions, Propagation};
 use crate::api_server::state::StoredState;
@@ -201,4 +200,19 @@ fn unblocked(object: &Value) -> Option<Value> {
         set(owner, &["blockOwnerDeletion"], json!(false));
     }
     Some(json!({ "metadata": { "uid": uid(object), "ownerReferences": unblocked } }))
+}
+
+/// The patch that removes a finalizer from an object of that version.
+fn without_finalizer(object: &Value, finalizer: &str) -> Value {
+    let metadata = &object["metadata"];
+    let others = items(&metadata["finalizers"]).iter().filter(|one| **one != finalizer).cloned().collect();
+    let finalizers = list_or_null(others);
+    let (uid, version) = (&metadata["uid"], &metadata["resourceVersion"]);
+    json!({ "metadata": { "uid": uid, "resourceVersion": version, "finalizers": finalizers } })
+}
+
+/// The deletion of exactly this version of an object.
+fn exactly(object: &Value, propagation: Propagation) -> DeleteOptions {
+    let text = |field: &str| object["metadata"][field].as_str().map(ToOwned::to_owned);
+    DeleteOptions { uid: text("uid"), version: text("resourceVersion"), propagation, grace: None }
 }

@@ -1,7 +1,10 @@
+use serde_json::json;
+
 use super::super::object::{has_finalizer, is_deleting, items, uid};
 use super::super::testing::{self, NAMESPACE};
 use super::graph::{FOREGROUND, ORPHAN};
 use super::*;
+use crate::api_server::request::{DeleteOptions, Propagation};
 
 fn map(name: &str, owners: &[&Value]) -> Value {
     let reference = |owner: &&Value| {

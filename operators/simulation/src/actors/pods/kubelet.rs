@@ -7,12 +7,14 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::super::actor::{Actor, RETRY};
 use super::super::client::{Client, Target, is_outdated};
 use super::super::object::{is_deleting, namespace, number, set, text, uid};
-use super::super::{Actor, RETRY};
-use super::life::Life;
+use super::content::is_ended;
+use super::life::{Life, later};
 use super::needs::{Missing, missing};
-use super::{Notes, is_ended, later, status};
+use super::notes::Notes;
+use super::status;
 use crate::api_server::kinds::KindId;
 use crate::api_server::request::{ApiError, DeleteOptions};
 use crate::api_server::service::SimulatedApiServer;

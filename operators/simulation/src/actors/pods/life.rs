@@ -1,13 +1,13 @@
-//! Pure: how a pod lives on its node. A container starts when its time has come, and what it needs is there.
+//! How a pod lives on its node. A container starts when its time has come, and what it needs is there.
 
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use super::super::object::{items, text};
+use super::content::containers;
 use super::needs::Missing;
-use super::{containers, later};
 use crate::random::Random;
 
 /// The longest time between two starts of a container, in seconds.
@@ -201,4 +201,10 @@ impl Container {
         self.state = if is_first { ContainerState::Ended } else { ContainerState::CrashBackOff(seconds) };
         self.due = Some(later(finished, if is_first { 1000 } else { seconds * 1000 }));
     }
+}
+
+/// That time, so many milliseconds later.
+pub(super) fn later(at: Timestamp, milliseconds: u64) -> Timestamp {
+    let by = SignedDuration::from_millis(i64::try_from(milliseconds).unwrap_or(i64::MAX));
+    at.checked_add(by).unwrap_or(Timestamp::MAX)
 }

@@ -1,11 +1,11 @@
-//! Pure: the objects without which a pod does not start.
+//! The objects without which a pod does not start.
 
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::super::object::{items, namespace, text};
-use super::{Find, containers};
+use super::content::{Find, containers};
 
 /// What keeps the containers of a pod from starting.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -1,10 +1,13 @@
-//! Pure: on which node a pod runs.
+//! On which node a pod runs.
 
 use serde_json::Value;
 
 use super::super::object::text;
+use super::content::Find;
 use super::unmodelled::claims;
-use super::{Find, NODES};
+
+/// The nodes.
+pub(super) const NODES: [&str; 4] = ["node-0", "node-1", "node-2", "node-3"];
 
 /// The node of a pod: of those that it selects, the one with the fewest pods.
 ///

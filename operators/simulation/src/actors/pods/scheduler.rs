@@ -6,10 +6,12 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::super::actor::{Actor, RETRY};
 use super::super::client::{Client, is_outdated};
 use super::super::object::{is_deleting, items, namespace, set, text, time};
-use super::super::{Actor, RETRY};
-use super::{Notes, is_ended, placement, unmodelled};
+use super::content::is_ended;
+use super::notes::Notes;
+use super::{placement, unmodelled};
 use crate::api_server::kinds::KindId;
 use crate::api_server::request::ApiError;
 use crate::api_server::service::SimulatedApiServer;

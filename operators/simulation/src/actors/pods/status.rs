@@ -1,12 +1,12 @@
-//! Pure: the status of a pod on its node, as the kubelet reports it.
+//! The status of a pod on its node, as the kubelet reports it.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::super::conditions;
 use super::super::object::{items, name, namespace, set, text, time, uid};
-use super::NODES;
 use super::life::{Container, ContainerState, End, Life};
+use super::placement::NODES;
 
 /// The conditions that the kubelet reports.
 const OWN: [&str; 4] = ["PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady"];

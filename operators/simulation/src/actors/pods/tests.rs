@@ -1,8 +1,12 @@
-use serde_json::json;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
 
 use super::super::testing::{self, NAMESPACE};
 use super::super::{Actor, conditions};
-use super::life::Life;
+use super::content::Find;
+use super::life::{Life, later};
 use super::needs::{Missing, missing};
 use super::*;
 use crate::api_server::request::DeleteOptions;

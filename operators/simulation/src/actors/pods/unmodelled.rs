@@ -1,11 +1,11 @@
-//! Pure: what of a pod the model lacks.
+//! What of a pod the model lacks.
 
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::super::object::{items, text};
-use super::Find;
+use super::content::Find;
 
 /// What of a pod the scheduler and the kubelet cannot do.
 pub(super) fn of_pod(pod: &Value) -> Vec<String> {

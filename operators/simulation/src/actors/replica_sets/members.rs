@@ -1,4 +1,4 @@
-//! Pure: the pods of a ReplicaSet.
+//! The pods of a ReplicaSet.
 
 use std::sync::Arc;
 

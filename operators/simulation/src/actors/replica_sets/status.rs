@@ -1,4 +1,4 @@
-//! Pure: the status of a ReplicaSet (kubernetes: `replica_set_utils.go`, `calculateStatus`).
+//! The status of a ReplicaSet (kubernetes: `replica_set_utils.go`, `calculateStatus`).
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -45,6 +45,15 @@ fn preconditions_name_the_object() {
 }
 
 #[test]
+fn an_object_that_is_answered_has_the_version_of_its_deletion() {
+    let mut bench = Bench::new();
+    let spec = json!({ "ports": [{ "port": 80 }] });
+    bench.create("services", &json!({ "metadata": { "name": "a" }, "spec": spec }));
+    let answered = bench.delete("services", "a", DeleteOptions::default()).unwrap();
+    assert_eq!(text(&answered, "/metadata/resourceVersion"), bench.state.version().to_string());
+}
+
+#[test]
 fn finalizers_hold_an_object_until_the_last_is_gone() {
     let mut bench = Bench::new();
     let mut body = deployment("a", 1);

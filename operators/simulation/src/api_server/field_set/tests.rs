@@ -1,4 +1,4 @@
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 
@@ -57,14 +57,15 @@ fn paths_are_written_as_in_conflicts() {
 
 #[test]
 fn a_member_and_the_paths_below_it_are_apart() {
-    let [a, b, c] = ["a", "b", "c"].map(field);
-    let one = set(&[&[a.clone()], &[a.clone(), b.clone()], &[c.clone()]]);
-    let other = set(&[&[a.clone()], &[b.clone()]]);
-    assert_eq!(one.difference(&other), set(&[&[a.clone(), b.clone()], &[c.clone()]]));
-    assert_eq!(one.intersection(&other), set(&[&[a.clone()]]));
-    assert_eq!(one.union(&other), set(&[&[a.clone()], &[a.clone(), b.clone()], &[b.clone()], &[c]]));
-    assert!(one.contains(&[a.clone(), b.clone()]) && !other.contains(&[a.clone(), b.clone()]));
-    assert!(set(&[&[a.clone(), b.clone()]]).difference(&set(&[&[a, b]])).is_empty(), "no empty nodes stay");
+    let [a, b, c] = ["a", "b", "c"].map(|name| [field(name)]);
+    let below_a = [field("a"), field("b")];
+    let one = set(&[&a, &below_a, &c]);
+    let other = set(&[&a, &b]);
+    assert_eq!(one.difference(&other), set(&[&below_a, &c]));
+    assert_eq!(one.intersection(&other), set(&[&a]));
+    assert_eq!(one.union(&other), set(&[&a, &below_a, &b, &c]));
+    assert!(one.contains(&below_a) && !other.contains(&below_a));
+    assert!(set(&[&below_a]).difference(&set(&[&below_a])).is_empty(), "no empty nodes stay");
 }
 
 #[test]

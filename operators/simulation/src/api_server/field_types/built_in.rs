@@ -5,32 +5,12 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use super::field_type::{FieldType, ListKey, ListType};
+use super::marker::FieldTable;
+use super::marker::Marker::{self, Atomic, Keyed, KeyedAtomic, Map, Set, Struct};
 use super::pods::{
     CONDITIONS, FLEX_VOLUME_SOURCE, OBJECT_META, PERSISTENT_VOLUME_CLAIM_SPEC, POD, POD_TEMPLATE_SPEC, SECRET_REF,
 };
-use super::{FieldType, ListKey, ListType};
-
-use Marker::{Atomic, Keyed, KeyedAtomic, Map, Set, Struct};
-
-/// The fields of a struct that have a marker, or one below them.
-pub(super) type FieldTable = &'static [(&'static str, Marker)];
-
-/// How a field merges.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Marker {
-    /// As a whole, though it is a map or a struct.
-    Atomic,
-    /// A list of values.
-    Set,
-    /// A map with any keys; its values have no marker.
-    Map,
-    /// A list of structs that are told apart by these fields.
-    Keyed(&'static [&'static str], FieldTable),
-    /// A list of structs that are told apart by these fields, and each owned as a whole.
-    KeyedAtomic(&'static [&'static str]),
-    /// A struct.
-    Struct(FieldTable),
-}
 
 /// The status of a kind whose only marker is that of its conditions.
 const STATUS: FieldTable = &[("conditions", CONDITIONS)];

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::built_in::object_meta;
-use super::{FieldType, ListKey, ListType};
+use super::field_type::{FieldType, ListKey, ListType};
 
 /// The type of an object. Its metadata is that of all kinds, whatever the schema says.
 pub(super) fn root(schema: &Value) -> FieldType {

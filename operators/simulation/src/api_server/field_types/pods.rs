@@ -1,13 +1,13 @@
 //! The markers of pods and of what other kinds share with them. Made from the schema of client-go 0.36
 //! (applyconfigurations/internal/internal.go); only fields with a marker, or with a marker below them, are listed.
 
-use super::built_in::FieldTable;
-use super::built_in::Marker::{Atomic, Keyed, KeyedAtomic, Map, Set, Struct};
+use super::marker::FieldTable;
+use super::marker::Marker::{self, Atomic, Keyed, KeyedAtomic, Map, Set, Struct};
 
 /// A list of conditions, or of anything else that is told apart by its type.
-pub(super) const CONDITIONS: super::built_in::Marker = Keyed(&["type"], &[]);
+pub(super) const CONDITIONS: Marker = Keyed(&["type"], &[]);
 /// A list of structs without markers that are told apart by name.
-const NAMED: super::built_in::Marker = Keyed(&["name"], &[]);
+const NAMED: Marker = Keyed(&["name"], &[]);
 /// A struct whose only marker is that of the reference to a Secret.
 pub(super) const SECRET_REF: FieldTable = &[("secretRef", Atomic)];
 

@@ -39,3 +39,10 @@ fn a_crd_says_where_its_scale_is() {
     );
     assert_eq!(paths("configmaps"), None);
 }
+
+#[test]
+fn it_is_known_how_the_fields_of_each_kind_merge() {
+    for (_, kind) in Kinds::all().iter() {
+        assert!(kind.types.is_known(), "{} has no table of its fields", kind.resource());
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Entry, Operation};
+use super::entry::{Entry, Operation};
 
 const MOST_UPDATES: usize = 10;
 

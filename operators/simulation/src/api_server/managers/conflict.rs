@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Entry, Operation};
+use super::entry::{Entry, Operation};
 use crate::api_server::field_set::{FieldSet, display};
 
 /// A field that an apply without force would take from its owner.

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{Entry, Managers, Operation};
+use super::Managers;
+use super::entry::{Entry, Operation};
 use crate::api_server::field_set::FieldSet;
 
 impl Managers {

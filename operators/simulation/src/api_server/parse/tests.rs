@@ -7,9 +7,12 @@ use super::*;
 use crate::api_server::kinds::Kinds;
 use crate::api_server::request::{DeleteOptions, Patch, Propagation, Subresource, Verb};
 
+/// The names and values of headers.
+type Headers<'a> = &'a [(&'a str, &'a str)];
+
 const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
 
-fn parse(method: &str, target: &str, headers: &[(&str, &str)], body: &Value) -> Result<Parsed, ApiError> {
+fn parse(method: &str, target: &str, headers: Headers<'_>, body: &Value) -> Result<Parsed, ApiError> {
     let mut request = Request::builder().method(method).uri(target);
     for (name, value) in headers {
         request = request.header(*name, *value);
@@ -137,7 +140,7 @@ fn a_kind_that_is_not_installed_is_an_unknown_path() {
 fn what_the_model_lacks_is_an_error_that_contains_the_request() {
     let strategic = [("content-type", "application/strategic-merge-patch+json")];
     let table = [("accept", "application/json;as=Table;g=meta.k8s.io;v=v1")];
-    let lacking: &[(&str, &str, &[(&str, &str)])] = &[
+    let lacking: &[(&str, &str, Headers<'_>)] = &[
         ("GET", "/api/v1/namespaces/n/pods/a/log?container=x", &[]),
         ("GET", "/api/v1/namespaces/n/pods/a?watch=true", &[]),
         ("GET", "/api/v1/namespaces/n/pods?resourceVersion=5", &[]),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::parameters::Parameters;
-use super::{json, strategic};
+use super::strategic;
 use crate::api_server::errors::unmodelled;
 use crate::api_server::kinds::Kind;
 use crate::api_server::request::{
@@ -162,4 +162,9 @@ fn collection(parameters: &mut Parameters) -> Result<Verb, ApiError> {
     of.limit = limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX));
     of.after = parameters.take("continue").filter(|token| !token.is_empty());
     Ok(Verb::List(of))
+}
+
+/// The JSON of a body.
+fn json(body: &[u8]) -> Result<Value, ApiError> {
+    serde_json::from_slice(body).map_err(|error| unmodelled(format!("a body that is no JSON: {error}")))
 }

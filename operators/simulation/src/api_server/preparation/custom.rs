@@ -5,12 +5,13 @@
 
 use serde_json::Value;
 
-use super::field_error::{refuse, undecodable};
+use super::field_error::{FieldError, refuse, undecodable};
 use crate::api_server::errors::unmodelled;
 use crate::api_server::kinds::Kind;
 use crate::api_server::request::ApiError;
 
 mod defaulting;
+mod field_schema;
 mod pruning;
 mod validation;
 
@@ -33,40 +34,22 @@ pub(super) fn validate(kind: &Kind, schema: &Value, before: Option<&Value>, obje
     if let Some(keyword) = found.unmodelled {
         return Err(unmodelled(format!("{keyword} in the schema of {}", kind.plural)));
     }
-    refuse(kind, object, found.errors)
-}
-
-/// What the schema says of a field.
-enum FieldSchema<'a> {
-    /// Its schema.
-    Known(&'a Value),
-    /// It may be there, with any value that has no fields of its own.
-    Any,
-    /// The schema does not have it.
-    Unknown,
-}
-
-impl<'a> FieldSchema<'a> {
-    fn of(schema: &'a Value, name: &str) -> Self {
-        if let Some(field) = schema.get("properties").and_then(|fields| fields.get(name)) {
-            return Self::Known(field);
-        }
-        match schema.get("additionalProperties") {
-            Some(Value::Bool(true)) => Self::Any,
-            Some(field @ Value::Object(_)) => Self::Known(field),
-            _ => Self::Unknown,
-        }
+    let mut errors = found.errors;
+    if has_rules(schema) && errors.iter().any(FieldError::hides_rules) {
+        let detail = "some validation rules were not checked because the object was invalid; correct the existing errors to \
+                      complete validation";
+        errors.push(FieldError::invalid("<nil>", &Value::Null, detail));
     }
+    refuse(kind, object, errors)
 }
 
-/// Whether a keyword of the schema is set.
-fn is_set(schema: &Value, keyword: &str) -> bool {
-    schema.get(keyword) == Some(&Value::Bool(true))
-}
-
-/// The path of a field below another.
-fn below(path: &str, name: &str) -> String {
-    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
+/// The schema has CEL rules, at any place.
+fn has_rules(schema: &Value) -> bool {
+    match schema {
+        Value::Object(fields) => fields.contains_key("x-kubernetes-validations") || fields.values().any(has_rules),
+        Value::Array(items) => items.iter().any(has_rules),
+        _ => false,
+    }
 }
 
 #[cfg(test)]

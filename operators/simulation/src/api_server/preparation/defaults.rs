@@ -4,28 +4,28 @@
 
 use serde_json::{Value, json};
 
-use super::values::{Fields, default, object_at, text, within};
+use super::values::{default, object_at, text, within};
 use crate::api_server::errors::unmodelled;
 use crate::api_server::request::ApiError;
 
 mod autoscalers;
+mod claims;
 mod containers;
+mod images;
 mod pods;
 mod services;
 mod volumes;
 mod workloads;
 
 /// Kinds without defaults.
-const NONE: [&str; 15] = [
+const NONE: [&str; 13] = [
     "configmaps",
     "controllerrevisions",
     "endpoints",
     "endpointslices",
     "events",
     "ingresses",
-    "leases",
     "nodes",
-    "poddisruptionbudgets",
     "priorityclasses",
     "rolebindings",
     "resourcequotas",
@@ -44,30 +44,21 @@ pub(super) fn fill_in(plural: &str, object: &mut Value) -> Result<(), ApiError> 
         "jobs" => workloads::job(object),
         "services" => services::service(object),
         "horizontalpodautoscalers" => autoscalers::autoscaler(object),
-        "persistentvolumeclaims" => claim(object),
+        "persistentvolumeclaims" => claims::claim(object),
         "persistentvolumes" => volume(object),
         "storageclasses" => storage_class(object),
         "secrets" => secret(object),
         "namespaces" => namespace(object),
+        "leases" | "poddisruptionbudgets" => drop(object_at(object, &["spec"])),
         _ if NONE.contains(&plural) => {}
         _ => return Err(unmodelled(format!("the defaults of {plural}"))),
     }
     Ok(())
 }
 
-fn claim(claim: &mut Value) {
-    if let Some(spec) = object_at(claim, &["spec"]) {
-        claim_spec(spec);
-    }
-}
-
-fn claim_spec(spec: &mut Fields) {
-    default(spec, "volumeMode", "Filesystem");
-}
-
 fn volume(volume: &mut Value) {
     if let Some(spec) = object_at(volume, &["spec"]) {
-        claim_spec(spec);
+        claims::claim_spec(spec);
         default(spec, "persistentVolumeReclaimPolicy", "Retain");
         if let Some(path) = within(spec, &["hostPath"]) {
             default(path, "type", "");

@@ -91,10 +91,20 @@ pub(super) fn is_built_in(kind: &Kind) -> bool {
     kind.schema.is_none() && ours && kind.group != "gateway.networking.k8s.io"
 }
 
-/// Brings an object into the form in which it is stored.
+/// Brings an object into the form in which it is stored, but for its single quantities: those are compared with the live ones as
+/// they were written, and so change their owner.
 pub(super) fn normalize(kind: &Kind, object: &mut Value) -> Result<(), ApiError> {
+    tidy(kind, object, false)
+}
+
+/// The same, with the single quantities.
+pub(super) fn normalize_all(kind: &Kind, object: &mut Value) -> Result<(), ApiError> {
+    if is_built_in(kind) { tidy(kind, object, true) } else { Ok(()) }
+}
+
+fn tidy(kind: &Kind, object: &mut Value, is_final: bool) -> Result<(), ApiError> {
     let Some(fields) = object.as_object_mut() else { return Err(undecodable(kind, "the body is no object")) };
-    let place = Place { plural: &kind.plural, parent: "", in_status: false };
+    let place = Place { plural: &kind.plural, parent: "", in_status: false, is_final };
     let done = if is_built_in(kind) {
         place.tidy(fields)
     } else {
@@ -110,16 +120,19 @@ struct Place<'a> {
     plural: &'a str,
     parent: &'a str,
     in_status: bool,
+    /// Single quantities get their form, too.
+    is_final: bool,
 }
 
 impl Place<'_> {
     fn tidy(self, fields: &mut Fields) -> Result<(), String> {
         for (name, value) in fields.iter_mut() {
             let in_status = self.in_status || self.parent.is_empty() && name == "status";
-            let below = Place { plural: self.plural, parent: name, in_status };
+            let below = Place { parent: name, in_status, ..self };
             let is_quantity = QUANTITIES.contains(&name.as_str()) || self.parent == "target" && name == "value";
             match value {
-                _ if is_quantity => write_canonical(value)?,
+                _ if is_quantity && self.is_final => write_canonical(value)?,
+                _ if is_quantity => write_canonical(&mut value.clone())?,
                 Value::Object(within) if self.is_text_map(name) => within.retain(|_, text| !text.is_null()),
                 Value::Object(within) if QUANTITY_MAPS.contains(&name.as_str()) => {
                     within.retain(|_, quantity| !quantity.is_null());
@@ -145,10 +158,20 @@ impl Place<'_> {
             Value::Null => true,
             Value::Bool(set) => !set && OMITTED_IF_FALSE.contains(&name),
             Value::Number(number) => number.as_i64() == Some(0) && self.is_omitted_if_zero(name),
-            Value::String(text) => text.is_empty() && !KEPT_TEXTS.contains(&name) && self.parent != "hostPath",
+            Value::String(text) => {
+                text.is_empty()
+                    && !KEPT_TEXTS.contains(&name)
+                    && self.parent != "hostPath"
+                    && !(name == "message" && self.is_condition())
+            }
             Value::Array(items) => items.is_empty() && !KEPT_LISTS.contains(&name),
             Value::Object(fields) => fields.is_empty() && (self.is_text_map(name) || QUANTITY_MAPS.contains(&name)),
         }
+    }
+
+    /// A condition of the type of all kinds. Older kinds have types of their own.
+    fn is_condition(self) -> bool {
+        self.parent == "conditions" && ["poddisruptionbudgets", "services"].contains(&self.plural)
     }
 
     fn is_omitted_if_zero(self, name: &str) -> bool {
@@ -180,7 +203,7 @@ mod tests {
     use super::*;
 
     fn tidied(plural: &str, mut object: Value) -> Value {
-        let place = Place { plural, parent: "", in_status: false };
+        let place = Place { plural, parent: "", in_status: false, is_final: true };
         place.tidy(object.as_object_mut().unwrap()).unwrap();
         object
     }
@@ -217,6 +240,9 @@ mod tests {
         let kept = json!({ "status": { "replicas": 0, "availableReplicas": 0 }, "spec": { "holderIdentity": "" } });
         assert_eq!(tidied("statefulsets", kept.clone()), kept);
         assert_eq!(tidied("services", json!({ "spec": { "selector": {} } })), json!({ "spec": {} }));
+        let condition = json!({ "status": { "conditions": [{ "type": "Ready", "message": "" }] } });
+        assert_eq!(tidied("services", condition.clone()), condition);
+        assert_ne!(tidied("deployments", condition.clone()), condition);
     }
 
     #[test]
@@ -230,7 +256,7 @@ mod tests {
             "target": { "value": "1" }, "env": [{ "name": "A", "value": "1000m" }],
         });
         assert_eq!(tidied("pods", written), stored);
-        let place = Place { plural: "pods", parent: "", in_status: false };
+        let place = Place { plural: "pods", parent: "", in_status: false, is_final: true };
         let mut wrong = json!({ "limits": { "cpu": "much" } });
         assert!(place.tidy(wrong.as_object_mut().unwrap()).is_err());
     }

@@ -25,6 +25,22 @@ impl FieldError {
         Self::new("FieldValueInvalid", field, format!("Invalid value: {value}: {detail}"))
     }
 
+    /// A value that is not allowed, as the API server writes it.
+    pub(super) fn invalid_text(field: impl Into<String>, value: &str, detail: &str) -> Self {
+        Self::new("FieldValueInvalid", field, format!("Invalid value: {value}: {detail}"))
+    }
+
+    /// A count below zero.
+    pub(super) fn not_negative(field: impl Into<String>, count: i64) -> Self {
+        Self::invalid(field, &count.into(), "must be greater than or equal to 0")
+    }
+
+    /// The error is of a kind after which rules of a schema are not checked.
+    pub(super) fn hides_rules(&self) -> bool {
+        let reasons = ["NotSupported", "Required", "TooLong", "TooMany", "TypeInvalid"];
+        self.reason.strip_prefix("FieldValue").is_some_and(|reason| reasons.contains(&reason))
+    }
+
     /// A value of the wrong type.
     pub(super) fn type_invalid(field: impl Into<String>, value: &Value, detail: &str) -> Self {
         Self::new("FieldValueTypeInvalid", field, format!("Invalid value: {value}: {detail}"))

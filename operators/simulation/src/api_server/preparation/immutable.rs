@@ -132,5 +132,17 @@ fn contents(fields: &[&str], before: &Value, after: &Value) -> Vec<FieldError> {
     all.map(|field| FieldError::forbidden(field, IMMUTABLE_SET)).collect()
 }
 
+/// The contents of an immutable Secret or ConfigMap that are empty now, and were absent.
+pub(super) fn emptied(plural: &str, before: &Value, after: &Value) -> Vec<FieldError> {
+    let is_fixed = ["secrets", "configmaps"].contains(&plural) && before.get("immutable") == Some(&Value::Bool(true));
+    let is_emptied = |field: &&&str| {
+        let is_empty =
+            after.get(**field).and_then(Value::as_object).is_some_and(|now| now.values().all(Value::is_null));
+        is_fixed && is_empty && before.get(**field).is_none()
+    };
+    let all = ["data", "binaryData"].iter().filter(is_emptied);
+    all.map(|field| FieldError::forbidden(*field, IMMUTABLE_SET)).collect()
+}
+
 #[cfg(test)]
 mod tests;

@@ -5,10 +5,15 @@
 use serde_json::{Map, Value, json};
 
 use super::field_error::FieldError;
-use super::values::{list, text};
+use super::values::{number, text};
 
+mod autoscalers;
+mod budgets;
+mod claims;
+mod ingresses;
 mod pods;
 mod selectors;
+mod services;
 
 /// How many bytes the values of a Secret or a ConfigMap may have.
 const MAX_CONTENTS: usize = 1024 * 1024;
@@ -23,38 +28,50 @@ pub(super) fn problems(plural: &str, object: &Value) -> Vec<FieldError> {
             errors.extend(deployment(object));
         }
         "replicasets" => errors.extend(workload(object, "replicaset")),
-        "statefulsets" => errors.extend(workload(object, "statefulset")),
+        "statefulsets" => {
+            errors.extend(strategy_of_a_stateful_set(object));
+            errors.extend(workload(object, "statefulset"));
+        }
         "jobs" => errors.extend(job(object)),
-        "services" => errors.extend(service(object)),
-        "horizontalpodautoscalers" => errors.extend(autoscaler(object)),
-        "poddisruptionbudgets" => errors.extend(disruption_budget(object)),
-        "secrets" => errors.extend(contents(object, "data")),
+        "services" => errors.extend(services::service(object)),
+        "horizontalpodautoscalers" => errors.extend(autoscalers::autoscaler(object)),
+        "ingresses" => errors.extend(ingresses::ingress(object)),
+        "persistentvolumeclaims" => errors.extend(claims::claim(object)),
+        "poddisruptionbudgets" => errors.extend(budgets::disruption_budget(object)),
+        "secrets" => {
+            errors.extend(contents(object, "data"));
+            errors.extend(certificate(object));
+        }
         "configmaps" => errors.extend(contents(object, "[]")),
         _ => {}
     }
     errors
 }
 
-/// The whole number at that JSON pointer.
-fn number(object: &Value, pointer: &str) -> Option<i64> {
-    object.pointer(pointer).and_then(Value::as_i64)
-}
-
 fn workload(object: &Value, name: &str) -> Vec<FieldError> {
-    let mut errors = pods::spec(object, "spec.template.spec");
-    errors.extend(selectors::of_workload(object, name));
-    for field in ["replicas", "minReadySeconds", "revisionHistoryLimit"] {
-        if let Some(count) = number(object, &format!("/spec/{field}")).filter(|count| *count < 0) {
-            let detail = "must be greater than or equal to 0";
-            errors.push(FieldError::invalid(format!("spec.{field}"), &json!(count), detail));
-        }
-    }
+    let mut errors = selectors::of_workload(object, name);
+    errors.extend(pods::spec(object, "spec.template.spec"));
     let restarts = object.pointer("/spec/template/spec/restartPolicy").unwrap_or(&Value::Null);
     if *restarts != "Always" {
         let field = "spec.template.spec.restartPolicy";
         errors.push(FieldError::not_supported(field, restarts, &[json!("Always")]));
     }
+    for field in ["replicas", "minReadySeconds", "revisionHistoryLimit"] {
+        if let Some(count) = number(object, &format!("/spec/{field}")).filter(|count| *count < 0) {
+            errors.push(FieldError::not_negative(format!("spec.{field}"), count));
+        }
+    }
     errors
+}
+
+fn strategy_of_a_stateful_set(object: &Value) -> Option<FieldError> {
+    let rolling = object.pointer("/spec/updateStrategy/rollingUpdate")?;
+    let value = |name: &str| rolling.get(name).unwrap_or(&Value::Null);
+    // The type of the API server itself, in which the fields have other names.
+    let fields = format!(r#"{{"Partition":{},"MaxUnavailable":{}}}"#, value("partition"), value("maxUnavailable"));
+    let detail = "only allowed for updateStrategy 'RollingUpdate'";
+    (text(object, "/spec/updateStrategy/type") == "OnDelete")
+        .then(|| FieldError::invalid_text("spec.updateStrategy.rollingUpdate", &fields, detail))
 }
 
 fn deployment(object: &Value) -> Vec<FieldError> {
@@ -89,54 +106,12 @@ fn job(object: &Value) -> Vec<FieldError> {
     errors
 }
 
-fn service(object: &Value) -> Vec<FieldError> {
-    let (type_, address) = (text(object, "/spec/type"), text(object, "/spec/clusterIP"));
-    let mut errors = Vec::new();
-    let ports = list(object, "/spec/ports");
-    if ports.is_empty() && address != "None" && type_ != "ExternalName" {
-        errors.push(FieldError::required("spec.ports", ""));
-    }
-    let key = |port: &Value| json!({ "port": port.get("port"), "protocol": port.get("protocol") });
-    for (at, port) in ports.iter().enumerate() {
-        if ports.len() > 1 && text(port, "/name").is_empty() {
-            errors.push(FieldError::required(format!("spec.ports[{at}].name"), ""));
-        }
-        if ports.iter().take(at).any(|other| key(other) == key(port)) {
-            errors.push(FieldError::duplicate(format!("spec.ports[{at}]"), &key(port)));
-        }
-        if type_ == "ClusterIP" && port.get("nodePort").is_some() {
-            let detail = "may not be used when `type` is 'ClusterIP'";
-            errors.push(FieldError::forbidden(format!("spec.ports[{at}].nodePort"), detail));
-        }
-    }
-    errors
-}
-
-fn autoscaler(object: &Value) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    let (least, most) = (number(object, "/spec/minReplicas"), number(object, "/spec/maxReplicas").unwrap_or(0));
-    if let Some(least) = least.filter(|least| *least < 1) {
-        let detail = "must be greater than or equal to 1";
-        errors.push(FieldError::invalid("spec.minReplicas", &json!(least), detail));
-    }
-    if most < 1 {
-        errors.push(FieldError::invalid("spec.maxReplicas", &json!(most), "must be greater than 0"));
-    }
-    if least.is_some_and(|least| most < least) {
-        let detail = "must be greater than or equal to `minReplicas`";
-        errors.push(FieldError::invalid("spec.maxReplicas", &json!(most), detail));
-    }
-    errors
-}
-
-fn disruption_budget(object: &Value) -> Vec<FieldError> {
-    let has = |name: &str| object.pointer(&format!("/spec/{name}")).is_some();
-    let mut errors = Vec::new();
-    if has("minAvailable") && has("maxUnavailable") {
-        let spec = object.get("spec").unwrap_or(&Value::Null);
-        errors.push(FieldError::invalid("spec", spec, "minAvailable and maxUnavailable cannot be both set"));
-    }
-    errors
+/// What a Secret lacks that has the type of a certificate.
+fn certificate(object: &Value) -> Vec<FieldError> {
+    let is_one = text(object, "/type") == "kubernetes.io/tls";
+    let needed =
+        ["tls.crt", "tls.key"].iter().filter(|name| is_one && object.pointer(&format!("/data/{name}")).is_none());
+    needed.map(|name| FieldError::required(format!("data[{name}]"), "")).collect()
 }
 
 /// The error of too large contents of a Secret or a ConfigMap.

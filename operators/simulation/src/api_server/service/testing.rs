@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::api_server::kinds::Kinds;
-use crate::api_server::request::DeleteOptions;
+use crate::api_server::request::{DeleteOptions, Verb};
 
 /// An API server with the namespace `n`.
 pub(in crate::api_server) fn server() -> SimulatedApiServer {

@@ -46,8 +46,12 @@ fn change(
 ) -> Result<Answer, ApiError> {
     let part = Some(Subresource::Status).filter(|_| call.is_about_status());
     let applied = preparation::ownable(call.kind, body, part);
-    let (mut after, managers) = live
-        .managers
+    let managers = if live.managers.is_empty() {
+        Managers::before_apply(&call.kind.types, &preparation::ownable(call.kind, &live.value, part), &call.writer())
+    } else {
+        live.managers.clone()
+    };
+    let (mut after, managers) = managers
         .apply(&call.kind.types, &live.value, &applied, &call.writer(), force)
         .map_err(|conflicts| refused(&conflicts))?;
     // Both are preconditions, also where the applied fields do not have them.
@@ -87,7 +91,7 @@ fn create_applied(
 }
 
 /// Checks that the fields are those of an object of the kind.
-fn check_fields(call: &VerbCall<'_>, (namespace, name): &ObjectKey, body: &Value) -> Result<(), ApiError> {
+fn check_fields(call: &VerbCall<'_>, (_, name): &ObjectKey, body: &Value) -> Result<(), ApiError> {
     let unknown = call.kind.schema.as_ref().map(|schema| undeclared(schema, body)).unwrap_or_default();
     let unknown: Vec<_> = unknown.iter().map(|path| format!("{path}: field not declared in schema")).collect();
     let why = match unknown.as_slice() {
@@ -96,6 +100,8 @@ fn check_fields(call: &VerbCall<'_>, (namespace, name): &ObjectKey, body: &Value
         several => Some(format!("errors:\n  {}", several.join("\n  "))),
     };
     let Some(why) = why else { return Ok(()) };
+    // The body need not have a namespace.
+    let namespace = metadata::text(body, "namespace");
     let kind = format!("{}/{}, Kind={}", call.kind.group, call.kind.version, call.kind.kind);
     Err(internal(format!("failed to create typed patch object ({namespace}/{name}; {kind}): {why}")))
 }

@@ -3,8 +3,9 @@
 use serde_json::Value;
 
 use super::call::VerbCall;
-use super::{admission, generation, metadata, namespaces};
+use super::{admission, generation, metadata, namespaces, replicas};
 use crate::api_server::errors::{internal, invalid, required, unmodelled};
+use crate::api_server::kinds::Kind;
 use crate::api_server::managers::Managers;
 use crate::api_server::preparation;
 use crate::api_server::request::{Answer, ApiError};
@@ -33,6 +34,17 @@ pub(crate) fn create(
         return Err(internal("resourceVersion should not be set on objects to be created"));
     }
     let key = (call.namespace().to_owned(), name(state, call, &object)?);
+    create_as(state, call, key, object, strict)
+}
+
+/// Creates an object of that name.
+pub(crate) fn create_as(
+    state: &mut StoredState,
+    call: &VerbCall<'_>,
+    key: ObjectKey,
+    mut object: Value,
+    strict: bool,
+) -> Result<Answer, ApiError> {
     begin(state, call, &mut object, &key.1)?;
     preparation::decode(call.kind, &mut object, strict)?;
     admission::admit(state, call, &key.1)?;
@@ -60,7 +72,8 @@ pub(crate) fn finish(
     mut object: Value,
     managers: Managers,
 ) -> Result<Answer, ApiError> {
-    preparation::prepare_creation(call.kind, &mut object)?;
+    let prepared = preparation::prepare_creation(call.kind, &mut object);
+    replicas::validate(call, &object, prepared)?;
     if namespaces::are_meant(call) {
         namespaces::complete(&mut object);
     }
@@ -69,8 +82,18 @@ pub(crate) fn finish(
         metadata::of(&mut object)?.insert("generation".to_owned(), Value::from(1));
     }
     metadata::render(&mut object, &managers)?;
+    let is_default = has_default_status(call.kind, &object);
     let stored = state.put(&call.request.user, call.id(), &key, object, managers);
+    if is_default {
+        state.note_default_status(call.id(), &key);
+    }
     Ok(Answer { code: 201, body: (*stored).clone() })
+}
+
+/// A new object of the kind is stored without a status, and gets one by default when it is read.
+fn has_default_status(kind: &Kind, object: &Value) -> bool {
+    let has_defaults = kind.schema.is_some() || kind.plural == "persistentvolumeclaims";
+    has_defaults && kind.status && object.get("status").is_some()
 }
 
 /// The name of a new object, which the API server generates if it is to.

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::call::VerbCall;
 use crate::api_server::errors::{
-    Cause, OBJECT_MODIFIED, already_exists, bad_request, conflict, forbidden_field, invalid, invalid_value,
+    Cause, OBJECT_MODIFIED, already_exists, bad_request, conflict, forbidden_field, invalid, invalid_as, invalid_value,
 };
 use crate::api_server::managers::Managers;
 use crate::api_server::request::{ApiError, Propagation};
@@ -170,8 +170,13 @@ pub(crate) fn carry_over(before: &Value, after: &mut Value) -> Result<(), ApiErr
     Ok(())
 }
 
-/// Checks what an update may not change.
-pub(crate) fn check_update(call: &VerbCall<'_>, before: &Value, after: &Value) -> Result<(), ApiError> {
+/// Checks what an update may not change. `rest` is what the validation of the kind found.
+pub(crate) fn check_update(
+    call: &VerbCall<'_>,
+    before: &Value,
+    after: &Value,
+    rest: Result<(), ApiError>,
+) -> Result<(), ApiError> {
     let mut causes: Vec<Cause> = Vec::new();
     if is_deleting(before) {
         let old = finalizers(before);
@@ -192,7 +197,16 @@ pub(crate) fn check_update(call: &VerbCall<'_>, before: &Value, after: &Value) -
             causes.push(invalid_value(&format!("metadata.{field}"), new, "field is immutable"));
         }
     }
-    if causes.is_empty() { Ok(()) } else { Err(invalid(call.kind, text(before, "name"), causes)) }
+    let rest = match rest {
+        _ if causes.is_empty() => return rest,
+        Ok(()) => Vec::new(),
+        Err(error) if error.code == 422 => error.causes,
+        Err(error) => return Err(error),
+    };
+    // The API server checks it for all kinds, and the validation of most kinds checks it again.
+    let again = if call.kind.plural == "poddisruptionbudgets" { Vec::new() } else { causes.clone() };
+    let causes = [causes, again, rest].concat();
+    Err(invalid(call.kind, text(before, "name"), causes))
 }
 
 /// Checks the precondition that a version is, and sets the present one.
@@ -201,7 +215,7 @@ pub(crate) fn check_version(call: &VerbCall<'_>, before: &Value, after: &mut Val
     let name = text(before, "name");
     if expected.is_empty() && !is_unconditional(call) {
         let cause = invalid_value("metadata.resourceVersion", &json!(0), "must be specified for an update");
-        return Err(invalid(call.kind, name, vec![cause]));
+        return Err(invalid_as(&call.kind.resource(), name, vec![cause]));
     }
     if !expected.is_empty() && expected.parse::<u64>().is_err() {
         return Err(bad_request(format!("the resourceVersion {expected:?} is no number")));
@@ -221,7 +235,12 @@ fn is_unconditional(call: &VerbCall<'_>) -> bool {
 
 /// Checks that no object has the name.
 pub(crate) fn check_absent(state: &StoredState, call: &VerbCall<'_>, key: &ObjectKey) -> Result<(), ApiError> {
-    if state.stored(call.id(), key).is_some() { Err(already_exists(call.kind, &key.1)) } else { Ok(()) }
+    let Some(present) = state.stored(call.id(), key) else { return Ok(()) };
+    let mut refusal = already_exists(call.kind, &key.1);
+    if is_deleting(&present.value) {
+        refusal.message = format!("object is being deleted: {}", refusal.message);
+    }
+    Err(refusal)
 }
 
 /// The object lists the owners of its fields.

@@ -1,6 +1,6 @@
 //! Patches that are no applies.
 
-use json_patch::{Patch, PatchOperation};
+use json_patch::{AddOperation, Patch, PatchOperation};
 use serde_json::Value;
 
 use super::call::VerbCall;
@@ -39,10 +39,19 @@ pub(crate) fn steps(object: &mut Value, patch: &Value) -> Result<(), ApiError> {
         .map_err(|error| bad_request(format!("error decoding the JSON patch: {error}")))?;
     for step in &steps {
         if !is_test_of_absence(object, step) {
-            json_patch::patch(object, std::slice::from_ref(step)).map_err(|_| patch_failed())?;
+            let step = as_addition(object, step).unwrap_or_else(|| step.clone());
+            json_patch::patch(object, &[step]).map_err(|_| patch_failed())?;
         }
     }
     Ok(())
+}
+
+/// The addition that the replacement of a field is that its object does not have. (evanphx/json-patch v4: `Patch.replace`)
+fn as_addition(object: &Value, step: &PatchOperation) -> Option<PatchOperation> {
+    let PatchOperation::Replace(replace) = step else { return None };
+    let (parent, _) = replace.path.as_str().rsplit_once('/')?;
+    object.pointer(parent).filter(|parent| parent.is_object())?;
+    Some(PatchOperation::Add(AddOperation { path: replace.path.clone(), value: replace.value.clone() }))
 }
 
 /// The step tests for `null` a field that does not exist, in an object or list that does: to the API server it is `null`.

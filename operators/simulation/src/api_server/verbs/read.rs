@@ -35,19 +35,23 @@ pub(crate) fn list(state: &StoredState, call: &VerbCall<'_>, options: &ListOptio
         objects = objects.split_off(&last);
         objects.remove(&last);
     }
+    let end = objects.last_key_value().map(|(key, _)| key.clone());
     objects.retain(|_, object| selector.matches(object));
     let limit = options.limit.filter(|limit| *limit > 0).unwrap_or(usize::MAX);
     let remaining = objects.len().saturating_sub(limit);
+    let last = objects.keys().nth(limit.saturating_sub(1)).cloned();
+    // A page that is full is the last one only if no object follows, be it selected or not.
+    let is_continued = last < end && !selector.names_one();
     let mut metadata = json!({ "resourceVersion": version.to_string() });
-    if let (true, Some((last, _)), Some(fields)) =
-        (remaining > 0, objects.iter().nth(limit.saturating_sub(1)), metadata.as_object_mut())
-    {
-        fields.insert("continue".to_owned(), json!(PageEnd { version, last: last.clone() }.token()));
+    if let (true, Some(last), Some(fields)) = (is_continued, last, metadata.as_object_mut()) {
+        fields.insert("continue".to_owned(), json!(PageEnd { version, last }.token()));
         if selector.is_empty() {
             fields.insert("remainingItemCount".to_owned(), json!(remaining));
         }
     }
     let items: Vec<_> = objects.values().take(limit).map(|object| item(call, object)).collect();
+    // Such a list has no items at all, in Go.
+    let items = if items.is_empty() && call.request.metadata_only { Value::Null } else { json!(items) };
     let (api_version, kind) = if call.request.metadata_only {
         ("meta.k8s.io/v1", "PartialObjectMetadataList".to_owned())
     } else {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::call::VerbCall;
 use super::metadata;
 use super::update::{OwnershipAfter, check_uid, store};
-use crate::api_server::errors::{bad_request, invalid_as, invalid_value, not_served};
+use crate::api_server::errors::{bad_request, internal_error, invalid_as, invalid_value, not_served};
 use crate::api_server::kinds::ScalePaths;
 use crate::api_server::request::{Answer, ApiError};
 use crate::api_server::state::StoredState;
@@ -14,7 +14,12 @@ use crate::api_server::state::StoredState;
 pub(crate) fn get(state: &StoredState, call: &VerbCall<'_>) -> Result<Answer, ApiError> {
     let key = call.key()?;
     let stored = state.stored(call.id(), &key).ok_or_else(|| call.not_found(&key))?;
-    Ok(Answer { code: 200, body: view(paths(call)?, &stored.value) })
+    let paths = paths(call)?;
+    if call.kind.schema.is_some() && stored.value.pointer(&paths.spec).is_none() {
+        let field = paths.spec.replace('/', ".");
+        return Err(internal_error(&format!("the spec replicas field {field:?} does not exist")));
+    }
+    Ok(Answer { code: 200, body: view(paths, &stored.value) })
 }
 
 /// Replaces the scale of an object.
@@ -50,7 +55,13 @@ pub(crate) fn patch(
     if !version.is_empty() {
         metadata::of(&mut after)?.insert("resourceVersion".to_owned(), json!(version));
     }
-    let answer = store(state, call, &key, after, OwnershipAfter::ByChange)?;
+    let is_new = call.kind.schema.is_some() && before.pointer(&paths.spec).is_none();
+    let ownership = match state.stored(call.id(), &key).filter(|_| is_new) {
+        // Replicas that a custom object did not have get no owner.
+        Some(live) => OwnershipAfter::Applied(live.managers.clone()),
+        None => OwnershipAfter::ByChange,
+    };
+    let answer = store(state, call, &key, after, ownership)?;
     Ok(Answer { body: view(paths, &answer.body), ..answer })
 }
 

@@ -1,4 +1,4 @@
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::testing::{Bench, config_map, deployment, sample, text};
 use crate::api_server::request::{ApiRequest, ListOptions, Patch, Subresource, Verb, WatchOptions};
@@ -69,11 +69,31 @@ fn a_scale_reads_and_writes_the_replicas() {
     assert_eq!((&after["spec"]["replicas"], &after["metadata"]["generation"]), (&json!(5), &json!(2)));
     assert_eq!(after["spec"]["template"], before["spec"]["template"]);
     let managers = after["metadata"]["managedFields"].as_array().unwrap();
-    assert!(managers.iter().any(|entry| entry["subresource"] == "scale"), "{managers:?}");
+    let scaling = managers.iter().find(|entry| entry["subresource"] == "scale").unwrap();
+    assert_eq!(scaling.get("time"), None);
     let stale = bench.send_to(Subresource::Scale, "deployments", "a", Verb::Update { body: scale });
     assert_eq!(stale.unwrap_err().code, 409);
     let merge = Verb::Patch(Patch::Merge(json!({ "spec": { "replicas": -1 } })));
     assert_eq!(bench.send_to(Subresource::Scale, "deployments", "a", merge).unwrap_err().code, 422);
+}
+
+#[test]
+fn a_scale_of_a_custom_kind_needs_its_replicas() {
+    let mut bench = Bench::new();
+    let app = |replicas: Value| json!({ "metadata": { "name": "a" }, "spec": { "image": "x", "replicas": replicas } });
+    let error = bench.try_create("myapps", &app(json!("two"))).unwrap_err();
+    let fields: Vec<_> = error.causes.iter().map(|cause| cause.1.as_str()).collect();
+    assert_eq!(fields, ["spec.replicas", ".spec.replicas", "<nil>"], "the rules are not checked");
+    let error = bench.try_create("myapps", &app(json!(-1))).unwrap_err();
+    assert_eq!(error.causes.len(), 2, "the rules are checked");
+    bench.create("myapps", &json!({ "metadata": { "name": "a" }, "spec": { "image": "x" } }));
+    let error = bench.send_to(Subresource::Scale, "myapps", "a", Verb::Get).unwrap_err();
+    assert_eq!((error.code, error.reason), (500, "InternalError"));
+    let merge = Verb::Patch(Patch::Merge(json!({ "spec": { "replicas": 1 } })));
+    assert_eq!(bench.send_to(Subresource::Scale, "myapps", "a", merge).unwrap()["spec"]["replicas"], 1);
+    let after = bench.get("myapps", "a").unwrap();
+    let managers = after["metadata"]["managedFields"].as_array().unwrap();
+    assert!(managers.iter().all(|entry| entry.get("subresource").is_none()), "{managers:?}");
 }
 
 #[test]

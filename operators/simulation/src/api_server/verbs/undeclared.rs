@@ -78,7 +78,7 @@ mod tests {
             "size": 1, "labels": { "a": "b" }, "parts": [{ "a": "b" }], "any": { "a": { "b": 1 } }, "port": 1,
         } });
         assert_eq!(undeclared(&schema, &known), Vec::<String>::new());
-        let unknown = json!({ "extra": 1, "spec": { "siez": 1, "parts": [{ "a": "b" }, { "b": "c" }] } });
-        assert_eq!(undeclared(&schema, &unknown), [".extra", ".spec.parts[1].b", ".spec.siez"]);
+        let unknown = json!({ "extra": 1, "spec": { "sizes": 1, "parts": [{ "a": "b" }, { "b": "c" }] } });
+        assert_eq!(undeclared(&schema, &unknown), [".extra", ".spec.parts[1].b", ".spec.sizes"]);
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::call::VerbCall;
-use super::{generation, metadata, namespaces};
+use super::{create, generation, metadata, namespaces, replicas};
 use crate::api_server::errors::{conflict, unmodelled};
 use crate::api_server::managers::Managers;
 use crate::api_server::preparation;
@@ -28,12 +28,28 @@ pub(crate) fn replace(state: &mut StoredState, call: &VerbCall<'_>, body: &Value
     metadata::check_type(call, &mut after, false)?;
     metadata::check_namespace(call, &after)?;
     metadata::check_name(&key.1, &after, true)?;
-    let live = state.stored(call.id(), &key).map(|stored| metadata::text(&stored.value, "uid"));
-    check_uid(call, &key, metadata::text(&after, "uid"), live.unwrap_or_default())?;
-    if live.is_none() && call.request.subresource.is_none() && CREATED_BY_UPDATES.contains(&&*call.kind.plural) {
-        return Err(unmodelled("a creation by an update"));
-    }
+    let Some(live) = state.stored(call.id(), &key) else {
+        return create_by_update(state, call, key, after);
+    };
+    check_uid(call, &key, metadata::text(&after, "uid"), metadata::text(&live.value, "uid"))?;
     store(state, call, &key, after, OwnershipAfter::ByChange)
+}
+
+/// Creates the object that an update is about, if the kind allows it.
+fn create_by_update(
+    state: &mut StoredState,
+    call: &VerbCall<'_>,
+    key: ObjectKey,
+    object: Value,
+) -> Result<Answer, ApiError> {
+    if !CREATED_BY_UPDATES.contains(&&*call.kind.plural) {
+        return Err(call.not_found(&key));
+    }
+    check_uid(call, &key, metadata::text(&object, "uid"), "")?;
+    if call.request.subresource.is_some() {
+        return Err(unmodelled("a creation by an update of a subresource"));
+    }
+    create::create_as(state, call, key, object, false)
 }
 
 /// Checks the precondition that the uid in the body of an update is.
@@ -41,9 +57,15 @@ pub(crate) fn check_uid(call: &VerbCall<'_>, key: &ObjectKey, expected: &str, li
     if expected.is_empty() || expected == live {
         return Ok(());
     }
-    let (plural, (namespace, name)) = (&call.kind.plural, key);
+    let (namespace, name) = key;
+    let place = match &*call.kind.plural {
+        plural if call.kind.schema.is_some() => format!("{}/{plural}", call.kind.group),
+        "services" => "services/specs".to_owned(),
+        "ingresses" => "ingress".to_owned(),
+        plural => plural.to_owned(),
+    };
     let why = format!(
-        "StorageError: invalid object, Code: 4, Key: /registry/{plural}/{namespace}/{name}, ResourceVersion: 0, \
+        "StorageError: invalid object, Code: 4, Key: /registry/{place}/{namespace}/{name}, ResourceVersion: 0, \
          AdditionalErrorMsg: Precondition failed: UID in precondition: {expected}, UID in object meta: {live}"
     );
     Err(conflict(&call.kind.resource(), name, why))
@@ -62,6 +84,7 @@ pub(crate) fn store(
     metadata::check_version(call, before, &mut after)?;
     metadata::carry_over(before, &mut after)?;
     metadata::drop_same_managers(before, &mut after)?;
+    preparation::check_emptied(call.kind, before, &after)?;
     preparation::decode(call.kind, &mut after, false)?;
     let part = Some(Subresource::Status).filter(|_| call.is_about_status());
     let managers = match ownership {
@@ -72,9 +95,10 @@ pub(crate) fn store(
         }
     };
     let finalizes = part.is_none() && namespaces::finalizes(call, before, &after);
-    preparation::prepare_update(call.kind, before, &mut after, part)?;
+    let prepared = preparation::prepare_update(call.kind, before, &mut after, part);
+    let prepared = replicas::validate(call, &after, prepared);
     namespaces::set_finalizers(call, before, &mut after, finalizes);
-    metadata::check_update(call, before, &after)?;
+    metadata::check_update(call, before, &after, prepared)?;
     count(call, before, &mut after)?;
     save(state, call, key, &stored, after, managers)
 }
@@ -94,7 +118,7 @@ fn save(
         return Ok(Answer { code: 200, body: after });
     }
     metadata::render(&mut after, &before.managers)?;
-    if after == *before.value && managers.is_same_but_times(&before.managers) {
+    if after == *before.value && managers.is_same_but_times(&before.managers) && !before.has_default_status {
         return Ok(Answer { code: 200, body: after });
     }
     metadata::render(&mut after, &managers)?;

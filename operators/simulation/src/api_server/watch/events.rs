@@ -1,4 +1,4 @@
-//! Pure: the lines of a watch.
+//! The lines of a watch.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -7,10 +7,11 @@ use hyper::body::Bytes;
 use serde_json::{Value, json};
 
 use super::selection::Selection;
-use crate::api_server::answer::{metadata_of, status};
+use crate::api_server::answer::status;
 use crate::api_server::errors;
 use crate::api_server::kinds::KindId;
 use crate::api_server::state::{Event, StoredChange, StoredState};
+use crate::api_server::verbs;
 
 /// The event of a change, if the watch selects the object before or after it.
 pub(super) fn event(change: &StoredChange, selection: &Selection, metadata_only: bool) -> Option<Bytes> {
@@ -62,7 +63,7 @@ pub(super) fn expired(since: u64, version: u64) -> Bytes {
 }
 
 fn reduced(object: Value, metadata_only: bool) -> Value {
-    if metadata_only { metadata_of(&object) } else { object }
+    if metadata_only { verbs::metadata_only(&object) } else { object }
 }
 
 /// The type is first, as the real API server writes it: kube then decodes the object without a copy, and could not in another order.

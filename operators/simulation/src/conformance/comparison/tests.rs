@@ -183,3 +183,14 @@ fn a_null_time_of_a_template_is_as_none() {
     assert_eq!(found(&with(json!({ "creationTimestamp": null })), &with(json!({}))), Vec::<String>::new());
     assert_eq!(found(&with(json!({ "creationTimestamp": "t" })), &with(json!({}))).len(), 1);
 }
+
+#[test]
+fn an_order_at_random_is_ignored_and_any_other_is_not() {
+    let refused = |kind: &str, order: [&str; 2]| json!({ "kind": "Status", "status": "Failure", "message": format!("{kind} \"a\" is invalid: [{}]", order.join(", ")) });
+    let (one, other) = (["spec.a: no", "spec.b: no"], ["spec.b: no", "spec.a: no"]);
+    assert_eq!(found(&refused("MyApp.example.com", one), &refused("MyApp.example.com", other)), Vec::<String>::new());
+    assert_eq!(found(&refused("Deployment.apps", one), &refused("Deployment.apps", other)).len(), 1);
+    let list = |metadata: Value| json!({ "kind": "MyAppList", "metadata": metadata });
+    assert_eq!(found(&list(json!({ "continue": "", "uid": UID })), &list(json!({ "uid": UID }))), Vec::<String>::new());
+    assert_eq!(found(&list(json!({ "continue": "x" })), &list(json!({}))).len(), 1);
+}

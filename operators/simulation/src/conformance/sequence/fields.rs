@@ -15,7 +15,7 @@ impl Sequence {
     pub(super) fn some_fields(&mut self, least: u64, most: u64) -> Vec<(&'static str, Value)> {
         let mut fields = [self.subject.fields, METADATA].concat();
         // What a write to a list changes depends on what is in it: a real PVC has a finalizer from the beginning.
-        fields.retain(|(pointer, _)| !self.subject.deleted_last || *pointer != "/metadata/finalizers");
+        fields.retain(|(pointer, _)| !self.subject.kept || *pointer != "/metadata/finalizers");
         (0..self.random.between(least, most)).filter_map(|_| self.pick(&fields)).collect()
     }
 

@@ -123,7 +123,8 @@ impl Sequence {
         }
         let Some((pointer, value)) = self.pick(self.subject.status) else { return self.merge(name) };
         let change = patch(vec![(pointer, value)]);
-        match self.random.below(10) {
+        let ways = if self.subject.created_by_updates { 5 } else { 10 };
+        match self.random.below(ways) {
             0..5 => self.merged(name, "/status", change),
             5..8 => {
                 let mut object = self.object(name, &json!({}));

@@ -1,6 +1,6 @@
 //! Workloads and what belongs to them: controllers of a real cluster write the status of all of these.
 
-use super::{EMPTY, Field, Subject};
+use super::written::{EMPTY, Field, Subject};
 
 const CONTAINERS: Field = (
     "/spec/template/spec/containers",

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{FieldSchema, is_set};
+use super::field_schema::{FieldSchema, is_set};
 use crate::api_server::preparation::values::Fields;
 
 /// Adds the defaults. A `null` that is not allowed is replaced by the default, or dropped if there is none.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{FieldSchema, below, is_set};
+use super::field_schema::{FieldSchema, below, is_set};
 
 /// The fields of each object that its own schema need not have.
 const OF_ALL: [&str; 3] = ["apiVersion", "kind", "metadata"];

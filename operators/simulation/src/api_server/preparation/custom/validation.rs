@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{FieldSchema, below, is_set};
+use super::field_schema::{FieldSchema, below, is_set};
 use crate::api_server::preparation::field_error::FieldError;
 use crate::api_server::preparation::values::Fields;
 

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::images::pull_policy;
 use super::volumes::field_source;
 use crate::api_server::preparation::values::{Fields, default, items, text_of, within};
 
@@ -67,11 +68,4 @@ pub(super) fn request_limits(container: &mut Fields) {
             default(requests, &name, limit);
         }
     }
-}
-
-/// The default pull policy of an image: one with a tag other than `latest`, or with a digest, need not be pulled again.
-pub(super) fn pull_policy(image: &str) -> &'static str {
-    let (path, digest) = image.split_once('@').map_or((image, None), |(path, digest)| (path, Some(digest)));
-    let tag = path.rsplit('/').next().and_then(|name| name.split_once(':')).map(|(_, tag)| tag);
-    if tag.map_or(digest.is_none(), |tag| tag == "latest") { "Always" } else { "IfNotPresent" }
 }

@@ -92,7 +92,7 @@ fn images_are_pulled_again_if_their_tag_may_move() {
         ("nginx@sha256:0", "IfNotPresent"),
     ];
     for (image, policy) in cases {
-        assert_eq!(containers::pull_policy(image), policy, "{image}");
+        assert_eq!(super::images::pull_policy(image), policy, "{image}");
     }
 }
 

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use super::claim_spec;
-use super::containers::pull_policy;
+use super::claims::claim_spec;
+use super::images::pull_policy;
 use crate::api_server::preparation::values::{Fields, default, items, text_of, within};
 
 /// Files of these can be read by all, 0644.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::claim_spec;
+use super::claims::claim_spec;
 use super::pods::pod_spec;
 use crate::api_server::preparation::values::{Fields, default, items, object_at, text_of, within};
 

@@ -22,8 +22,9 @@ pub(super) fn problems(before: &Value, after: &Value) -> Vec<FieldError> {
     }
     let mut errors = Vec::new();
     if allowed.get("spec") != before.get("spec") {
+        // Lines with the difference follow, in the words of a comparison of Go structs.
         let detail = "spec is immutable after creation except resources.requests and volumeAttributesClassName \
-                      for bound claims";
+                      for bound claims\n(the difference)\n";
         errors.push(FieldError::forbidden("spec", detail));
     }
     let request = |claim: &Value| nanos(text(claim, "/spec/resources/requests/storage"));

@@ -46,7 +46,7 @@ fn of_a_pod_only_images_deadline_and_additional_tolerations_change() {
         "containers": [{ "name": "a", "image": "a:1" }], "tolerations": [{ "key": "a", "tolerationSeconds": 1 }],
         "terminationGracePeriodSeconds": 30, "activeDeadlineSeconds": 5,
     } });
-    let allowed = |pointer: &str, value: Value| change("pods", &base, pointer, value) == [];
+    let allowed = |pointer: &str, value: Value| change("pods", &base, pointer, value).is_empty();
     assert!(allowed("/spec/containers/0/image", json!("a:2")));
     assert!(allowed("/spec/activeDeadlineSeconds", json!(4)));
     assert!(allowed("/spec/tolerations", json!([{ "key": "b" }, { "key": "a" }])));
@@ -92,6 +92,9 @@ fn addresses_and_immutable_contents_stay() {
         change("configmaps", &map, "/immutable", json!(false)),
         [FieldError::forbidden("immutable", IMMUTABLE_SET)]
     );
+    let emptied_map = json!({ "data": { "a": "1" }, "binaryData": {}, "immutable": true });
+    assert_eq!(emptied("configmaps", &map, &emptied_map), [FieldError::forbidden("binaryData", IMMUTABLE_SET)]);
+    assert_eq!(emptied("configmaps", &map, &map), []);
     let open = json!({ "type": "Opaque", "data": { "a": "1" } });
     assert_eq!(change("secrets", &open, "/data/a", json!("2")), []);
     assert_eq!(change("secrets", &open, "/type", json!("T")), invalid("type", &json!("T")));

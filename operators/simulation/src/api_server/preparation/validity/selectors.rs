@@ -6,17 +6,18 @@ use crate::api_server::preparation::field_error::FieldError;
 use crate::api_server::preparation::values::{list, text};
 
 /// What is wrong with the selector of a workload; `kind` is its name in the message.
-pub(super) fn of_workload(object: &Value, kind: &str) -> Option<FieldError> {
+pub(super) fn of_workload(object: &Value, kind: &str) -> Vec<FieldError> {
+    let labels = object.pointer("/spec/template/metadata/labels").unwrap_or(&Value::Null);
+    let detail = "`selector` does not match template `labels`";
+    let mismatch = FieldError::invalid("spec.template.metadata.labels", labels, detail);
     let Some(selector) = object.pointer("/spec/selector") else {
-        return Some(FieldError::required("spec.selector", ""));
+        // Nothing matches no selector.
+        return vec![FieldError::required("spec.selector", ""), mismatch];
     };
     if selector.as_object().is_none_or(Map::is_empty) {
-        return Some(FieldError::invalid("spec.selector", selector, &format!("empty selector is invalid for {kind}")));
+        return vec![FieldError::invalid("spec.selector", selector, &format!("empty selector is invalid for {kind}"))];
     }
-    let none = Value::Object(Map::new());
-    let labels = object.pointer("/spec/template/metadata/labels").unwrap_or(&none);
-    let detail = "`selector` does not match template `labels`";
-    (!matches(selector, labels)).then(|| FieldError::invalid("spec.template.metadata.labels", labels, detail))
+    if matches(selector, labels) { Vec::new() } else { vec![mismatch] }
 }
 
 fn matches(selector: &Value, labels: &Value) -> bool {

@@ -82,9 +82,20 @@ fn a_field_that_the_schema_lacks_is_no_object_of_the_kind() {
     assert_eq!(error.code, 500);
     assert_eq!(
         error.message,
-        "failed to create typed patch object (n/a; example.com/v1alpha1, Kind=Sample): .tsetString: field not declared in \
+        "failed to create typed patch object (/a; example.com/v1alpha1, Kind=Sample): .tsetString: field not declared in \
          schema"
     );
+}
+
+#[test]
+fn the_first_apply_to_an_object_without_owners_leaves_its_status_to_nobody() {
+    let mut bench = Bench::new();
+    bench.create("samples", &sample("a", "x"));
+    bench.merge("samples", "a", &json!({ "metadata": { "managedFields": [{}] } })).unwrap();
+    let after = apply(&mut bench, "m", "samples", true, &sample("a", "x")).unwrap().body;
+    let managers = after["metadata"]["managedFields"].as_array().unwrap();
+    assert!(managers.iter().any(|entry| entry["manager"] == "before-first-apply"), "{managers:?}");
+    assert!(managers.iter().all(|entry| entry["fieldsV1"].get("f:status").is_none()), "{managers:?}");
 }
 
 #[test]

@@ -43,6 +43,10 @@ fn a_name_is_taken_once() {
     assert_eq!((error.code, error.reason), (409, "AlreadyExists"));
     assert_eq!(error.message, r#"configmaps "a" already exists"#);
     assert_eq!(bench.state.version(), version);
+    bench.merge("configmaps", "a", &json!({ "metadata": { "finalizers": ["example.com/hold"] } })).unwrap();
+    bench.delete("configmaps", "a", DeleteOptions::default()).unwrap();
+    let error = bench.try_create("configmaps", &config_map("a", "2")).unwrap_err();
+    assert_eq!(error.message, r#"object is being deleted: configmaps "a" already exists"#);
 }
 
 #[test]

@@ -72,3 +72,29 @@ fn a_list_is_of_one_namespace_or_of_all_and_may_be_selected() {
     assert_eq!(text(&partial, "/kind"), "PartialObjectMetadataList");
     assert_eq!((text(&partial, "/items/0/kind"), partial["items"][0].get("data")), ("PartialObjectMetadata", None));
 }
+
+#[test]
+fn a_full_page_ends_a_list_only_if_nothing_follows_it() {
+    let mut bench = Bench::new();
+    bench.create("configmaps", &config_map("z", "1"));
+    let mut body = config_map("a", "1");
+    body["metadata"]["labels"] = json!({ "app": "x" });
+    bench.create("configmaps", &body);
+    let selected = ListOptions { labels: Some("app=x".to_owned()), ..page(1, None) };
+    let list = bench.list("configmaps", selected.clone()).unwrap();
+    assert_eq!(names(&list), ["a"]);
+    let after = Some(text(&list, "/metadata/continue").to_owned());
+    assert_ne!(after.as_deref(), Some(""), "an object follows, though none that is selected");
+    let last = bench.list("configmaps", ListOptions { after, ..selected }).unwrap();
+    assert_eq!((names(&last).len(), last["metadata"].get("continue")), (0, None));
+    let named = ListOptions { fields: Some("metadata.name=a".to_owned()), ..page(1, None) };
+    assert_eq!(bench.list("configmaps", named).unwrap()["metadata"].get("continue"), None);
+}
+
+#[test]
+fn a_list_of_metadata_only_without_objects_has_no_items() {
+    let mut bench = Bench::new();
+    let list = bench.request("samples", None, Verb::List(ListOptions::default()));
+    let list = ApiRequest { metadata_only: true, ..list };
+    assert_eq!(bench.perform(&list).unwrap().body["items"], Value::Null);
+}

@@ -81,8 +81,31 @@ fn an_object_that_is_gone_cannot_be_changed() {
     assert_eq!(bench.update("configmaps", "a", &config_map("a", "1")).unwrap_err().code, 404);
     let mut body = config_map("a", "1");
     body["metadata"]["uid"] = json!("of-the-past");
-    assert_eq!(bench.update("configmaps", "a", &body).unwrap_err().code, 409, "it is another object");
-    assert_eq!(bench.update("leases", "a", &lease("x")).unwrap_err().code, 501, "the real one would create it");
+    assert_eq!(bench.update("configmaps", "a", &body).unwrap_err().code, 404);
+    let created = bench.update("leases", "a", &lease("x")).unwrap();
+    assert_eq!(created, bench.get("leases", "a").unwrap(), "an update creates a lease");
+}
+
+#[test]
+fn the_first_write_of_a_custom_object_stores_its_default_status() {
+    let mut bench = Bench::new();
+    let created = bench.create("samples", &sample("a", "x"));
+    assert!(created["status"].is_object(), "{created}");
+    let after = bench.merge("samples", "a", &json!({ "testString": "x" })).unwrap();
+    assert_ne!(after["metadata"]["resourceVersion"], created["metadata"]["resourceVersion"]);
+    assert_eq!(bench.merge("samples", "a", &json!({ "testString": "x" })).unwrap(), after);
+}
+
+#[test]
+fn a_change_of_what_identifies_an_object_is_refused_twice_but_for_disruption_budgets() {
+    let mut bench = Bench::new();
+    bench.create("configmaps", &config_map("a", "1"));
+    bench.create("poddisruptionbudgets", &json!({ "metadata": { "name": "a" }, "spec": { "maxUnavailable": 1 } }));
+    for (plural, count) in [("configmaps", 2), ("poddisruptionbudgets", 1)] {
+        let error = bench.merge(plural, "a", &json!({ "metadata": { "uid": "other" } })).unwrap_err();
+        assert_eq!(error.causes.len(), count, "{plural}");
+        assert_eq!(error.message.matches("metadata.uid").count(), 1, "{}", error.message);
+    }
 }
 
 #[test]
@@ -102,6 +125,9 @@ fn json_patches_apply_as_a_whole_or_not_at_all() {
         { "op": "test", "path": "/data/b", "value": "other" },
     ]));
     assert_eq!(failed.unwrap_err().code, 422);
+    let added =
+        patch(json!([{ "op": "replace", "path": "/data/c", "value": "5" }, { "op": "remove", "path": "/data/c" }]));
+    assert_eq!(added.unwrap()["data"]["a"], "2", "the replacement of an absent field adds it");
     assert_eq!(patch(json!([{ "op": "remove", "path": "/data/c" }])).unwrap_err().code, 422);
     assert_eq!(patch(json!([{ "op": "grow" }])).unwrap_err().code, 400);
     assert_eq!(bench.get("configmaps", "a").unwrap()["data"]["a"], "2");
@@ -119,4 +145,26 @@ fn a_patch_may_replace_the_owners_of_fields() {
     assert_ne!(after["metadata"]["resourceVersion"], created["metadata"]["resourceVersion"]);
     let after = bench.merge("configmaps", "a", &json!({ "metadata": { "managedFields": [{}] } })).unwrap();
     assert_eq!(after["metadata"].get("managedFields"), None);
+}
+
+#[test]
+fn a_quantity_that_is_written_in_another_form_gets_another_owner() {
+    let mut bench = Bench::new();
+    let metrics = |value: &str| {
+        let target = json!({ "type": "AverageValue", "averageValue": value });
+        json!([{ "type": "Resource", "resource": { "name": "memory", "target": target } }])
+    };
+    let target = json!({ "apiVersion": "apps/v1", "kind": "Deployment", "name": "a" });
+    let spec = json!({ "maxReplicas": 2, "scaleTargetRef": target, "metrics": metrics("1024Mi") });
+    let created = bench.create("horizontalpodautoscalers", &json!({ "metadata": { "name": "a" }, "spec": spec }));
+    assert_eq!(created["spec"]["metrics"], metrics("1Gi"));
+    let mut merge = |value: &str| {
+        let patch = Verb::Patch(Patch::Merge(json!({ "spec": { "metrics": metrics(value) } })));
+        let request = bench.request("horizontalpodautoscalers", Some("a"), patch);
+        bench.perform(&ApiRequest { manager: "other".to_owned(), ..request }).unwrap().body
+    };
+    assert_eq!(merge("1Gi"), created);
+    let after = merge("1024Mi");
+    assert_eq!(after["spec"], created["spec"]);
+    assert!(after["metadata"]["managedFields"].to_string().contains("other"), "{after}");
 }

@@ -5,9 +5,9 @@ use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client};
 use serde_json::{Value, json};
 
-use super::testing::{config, create, server};
 use super::*;
 use crate::api_server::fate::Rates;
+use crate::api_server::service::testing::{config, create, server};
 
 fn client(server: &SimulatedApiServer) -> Client {
     server.client("manager-0", &Outages::default())
@@ -143,13 +143,4 @@ async fn an_outage_ends() {
     assert!(configs.get("a").await.is_err());
     sleep(Duration::from_secs(10)).await;
     configs.get("a").await.unwrap();
-}
-
-#[tokio::test(start_paused = true)]
-async fn who_waits_for_a_change_gets_its_version() {
-    let server = server();
-    let version = server.read(StoredState::version);
-    let (changed, ()) = tokio::join!(server.changed(version), async { create(&server, config("a", "x", "1")) });
-    assert!(changed > version);
-    assert_eq!(server.changed(version).await, changed, "it was before");
 }
