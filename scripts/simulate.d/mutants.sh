@@ -71,13 +71,12 @@ make_mutant_tree() {
   trap 'exit 143' TERM
   # A run that was killed leaves it.
   remove_mutant_tree
-  mutant_git worktree add --quiet --detach "$MUTANT_TREE" HEAD || die "git cannot make a worktree in $MUTANT_TREE"
+  mutant_git worktree add --force --quiet --detach "$MUTANT_TREE" HEAD || die "git cannot make a worktree in $MUTANT_TREE"
 }
 
 remove_mutant_tree() {
   stop_mutant_run
-  rm -rf -- "$MUTANT_TREE"
-  mutant_git worktree prune
+  mutant_git worktree remove --force "$MUTANT_TREE" 2>/dev/null || rm -rf -- "$MUTANT_TREE"
 }
 
 stop_mutant_run() {
@@ -103,6 +102,7 @@ try_mutant() {
   local name=$1 start patch=$PWD/$MUTANTS/$1.patch log=$MUTANT_ROOT/$1.log
   start=$(now_ms)
   say "$name: building"
+  mutant_git -C "$MUTANT_TREE" clean --quiet -fd || die "git cannot remove an earlier bug's files in $MUTANT_TREE"
   mutant_git -C "$MUTANT_TREE" checkout --quiet -- . || die "git cannot restore the sources in $MUTANT_TREE"
   if ! mutant_git -C "$MUTANT_TREE" apply "$patch" 2>"$log"; then
     printf 'BROKEN  %s  it does not apply: %s\n' "$name" "$(reason_in "$log")"

@@ -66,6 +66,19 @@ impl Outages {
         }
     }
 
+    /// Changes the reachability in one step, since probes and requests do so concurrently, and wakes everything that waits. Returns
+    /// what it was before, and whether that differs.
+    fn change(&self, change: impl FnOnce(Reachability) -> Reachability) -> (Reachability, bool) {
+        let (before, differs) = {
+            let mut reachability = self.reachability();
+            let before = *reachability;
+            *reachability = change(before);
+            (before, *reachability != before)
+        };
+        self.0.changed.notify_waiters();
+        (before, differs)
+    }
+
     fn reachability(&self) -> MutexGuard<'_, Reachability> {
         self.0.reachability.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -91,9 +104,7 @@ impl Outages {
 
     /// Records the result of a probe.
     pub(crate) fn seen(&self, answered: bool) {
-        let before = *self.reachability();
-        *self.reachability() = before.probed(answered, Instant::now());
-        self.0.changed.notify_waiters();
+        let (before, _) = self.change(|before| before.probed(answered, Instant::now()));
         match (answered, before.away_since) {
             (false, None) => tracing::warn!("the API server does not answer: requests wait until it does"),
             (true, Some(since)) => tracing::info!("the API server answers again, after {:.0?}", since.elapsed()),
@@ -103,11 +114,8 @@ impl Outages {
 
     /// Connections were lost without notice, and no probe has detected it: requests on them are given up as after an outage.
     pub(crate) fn missed(&self) {
-        let before = *self.reachability();
-        let now = before.missed(Instant::now());
-        if now != before {
-            *self.reachability() = now;
-            self.0.changed.notify_waiters();
+        let (_, differs) = self.change(|before| before.missed(Instant::now()));
+        if differs {
             tracing::info!("connections to the API server were lost without notice: watches begin again");
         }
     }

@@ -197,8 +197,11 @@ impl<V: Projection> Store<V> {
     /// Removes the objects that a new list of `namespace` (or of all namespaces) did not contain.
     pub fn retain(&self, namespace: Option<&str>, found: &HashSet<Key>) {
         let inside = |key: &Key| namespace.is_none_or(|namespace| namespace == &*key.namespace);
-        for key in self.keys().iter().filter(|key| inside(key) && !found.contains(*key)) {
-            self.delete(key);
+        let mut deleted: Vec<Key> = self
+            .read(|inner| inner.objects.keys().filter(|key| inside(key) && !found.contains(*key)).cloned().collect());
+        deleted.sort_unstable();
+        for key in deleted {
+            self.delete(&key);
         }
     }
 
