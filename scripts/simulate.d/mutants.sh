@@ -116,7 +116,7 @@ try_mutant() {
   run_mutant "$log" "${@:2}" && judge_mutant "$name" "$log" "$patch"
 }
 
-# run_mutant LOG SEEDS OPTION...: runs all scenarios until one fails. Sets CODE. Nobody needs the shortest schedule.
+# run_mutant LOG SEEDS OPTION...: runs all scenarios until one fails. Sets CODE. No one needs the shortest schedule.
 run_mutant() {
   local log=$1
   timeout --kill-after=10 "$MUTANT_LIMIT" "$(mutant_program)" --seeds "${@:2}" >"$log" 2>"$log.errors" 9>&- &

@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::time::Instant;
 
 use kube::Client;
 use runtime::names::fnv1a;
 use runtime::plan::{Create, DryRun, Key};
 use runtime::pod::quota;
 use runtime::pod_requests;
+use tokio::time::Instant;
 
 use crate::plan::DryRunFailure;
 

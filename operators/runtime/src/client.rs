@@ -5,7 +5,6 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::time::Instant;
 
 use http::{HeaderValue, Request, Response, header};
 use http_body_util::{BodyExt, Either, Full};
@@ -13,15 +12,17 @@ use hyper::body::{self, Bytes};
 use hyper_util::client::legacy::connect::HttpConnector;
 use kube::client::{Body, ConfigExt};
 use kube::{Client, Config};
+use tokio::time::Instant;
 use tower::{BoxError, Service, ServiceBuilder};
 use tracing::Instrument;
 
 use crate::outage::Outages;
-use crate::outage::decision::is_suspect;
 
+mod pending_request;
 mod pool;
 mod watch_body;
 
+use pending_request::PendingRequest;
 use pool::ConnectionPool;
 use watch_body::WatchBody;
 
@@ -177,38 +178,6 @@ where
             result
         };
         Box::pin(recorded.instrument(span))
-    }
-}
-
-/// A request under way. One that its caller abandons after a while got no response.
-struct PendingRequest {
-    outages: Outages,
-    since: Instant,
-    ended: bool,
-}
-
-/// A request that is abandoned after at least this time counts as one without a response.
-const ABANDONED_AFTER: Duration = Duration::from_secs(2);
-
-impl PendingRequest {
-    fn new(outages: Outages) -> Self {
-        Self { outages, since: Instant::now(), ended: false }
-    }
-
-    /// Records the end of the request, with that code or without a response.
-    fn end(mut self, code: Option<u16>) {
-        self.ended = true;
-        if code.is_none_or(is_suspect) {
-            self.outages.suspect();
-        }
-    }
-}
-
-impl Drop for PendingRequest {
-    fn drop(&mut self) {
-        if !self.ended && self.since.elapsed() >= ABANDONED_AFTER {
-            self.outages.suspect();
-        }
     }
 }
 

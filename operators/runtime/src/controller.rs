@@ -4,12 +4,12 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::Instant;
 
 use api::{ObjectStatus, ReconcileReason};
 use futures::FutureExt;
 use kube::Client;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 

@@ -4,11 +4,11 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::time::Instant;
 
 use k8s_openapi::api::core::v1::Namespace;
 use kube::core::PartialObjectMeta;
 use kube::{Api, Client};
+use tokio::time::Instant;
 
 use crate::Error;
 use crate::plan::meta::{ResourceKind, UID_RANGE};

@@ -7,9 +7,9 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::time::Instant;
 
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 use crate::metrics::QueueMetrics;
 use crate::plan::meta::Key;

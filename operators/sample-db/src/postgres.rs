@@ -6,11 +6,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::time::Instant;
 
 use agent_protocol::PgUpgradeResult;
 use runtime::Error;
 use runtime::plan::Key;
+use tokio::time::Instant;
 
 use crate::database::{LoginCheck, ServerProbe, effective_parameters, is_step_recent, retry_delay};
 use crate::operand::database_state::blocks_clients;

@@ -1,7 +1,7 @@
 //! Everybody else in a cluster: the controllers of Kubernetes, the scheduler and the kubelets.
 //!
 //! An actor reacts to the changes of some kinds, after a random latency, and brings what it owns up to the present state in one
-//! step. Each step repeats no write that changed nothing, so a world in which nobody else writes becomes silent.
+//! step. Each step repeats no write that changed nothing, so a world in which no one else writes becomes silent.
 //!
 //! Not modelled: the controllers of StatefulSets, Jobs, HorizontalPodAutoscalers, PodDisruptionBudgets and quotas, the binding of
 //! PVCs, EndpointSlices, the Events that controllers record, and nodes that fail.

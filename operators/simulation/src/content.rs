@@ -1,4 +1,4 @@
-//! What two runs of the same content have in common: objects without what every run, and every order of events, gives them anew.
+//! What two runs of the same content have in common: objects without what every run, and every order of events, gives them again.
 
 use std::collections::BTreeMap;
 

@@ -13,7 +13,7 @@ mod writers;
 /// More writes of managers than this in one run are an unbounded retry.
 const MOST_WRITES: usize = 600;
 
-/// The violated properties, in words.
+/// The violated properties, each as a sentence.
 #[must_use]
 pub fn violations(state: &StoredState, scenario: &Scenario) -> Vec<String> {
     let mut found: Vec<String> =

@@ -134,8 +134,8 @@ impl<'a> World<'a> {
         let settled = self.settle().await;
         violations.extend(settled.err());
         violations.extend(self.server.read(|state| oracle::violations(state, self.scenario)));
-        let (mut lines, content) = self.server.read(|state| (oracle::writes(state), content::of(state, self.scenario)));
-        for (seconds, who, what) in lines.drain(..) {
+        let (writes, content) = self.server.read(|state| (oracle::writes(state), content::of(state, self.scenario)));
+        for (seconds, who, what) in writes {
             self.story.tell_at(seconds, &who, what);
         }
         for request in self.server.recorded() {
@@ -195,7 +195,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// How managers ended that nobody told to end.
+    /// How managers ended that were not asked to end.
     async fn dead_managers(self) -> Vec<String> {
         let mut dead = Vec::new();
         for (index, manager) in self.managers.into_iter().enumerate() {

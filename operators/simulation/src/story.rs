@@ -34,7 +34,7 @@ impl Story {
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
         let mut lines = self.lines.borrow().clone();
-        // Times have the same width, and what happened at the same time stays in the order in which it was told.
+        // Times have the same width, and what happened at the same time stays in the order in which it was added.
         lines.sort_by(|one, other| one.get(..9).cmp(&other.get(..9)));
         lines
     }

@@ -4,11 +4,11 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::time::Instant;
 
 use kube::Client;
 use runtime::plan::{Key, ResourceKind};
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::queries::ObjectLookup;
 

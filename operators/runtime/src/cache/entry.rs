@@ -1,11 +1,11 @@
 //! One object as a store holds it: decoded, or undecodable.
 
 use std::sync::Arc;
-use tokio::time::Instant;
 
 use api::Contract;
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use tokio::time::Instant;
 
 use super::projection::{Projection, is_unchanged};
 use crate::plan::meta::{Meta, Owner};

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
-use tokio::time::Instant;
 
 use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
 
 use crate::cache::watch_health::{UnwatchedKind, WatchFailure};
 use crate::crd::schema::CrdState;

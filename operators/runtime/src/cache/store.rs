@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, PoisonError, RwLock};
+
 use tokio::time::Instant;
 
 use super::applied_cache::AppliedCache;

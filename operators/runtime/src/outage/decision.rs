@@ -4,6 +4,7 @@
 //! request without a response only raises a suspicion, which triggers a probe.
 
 use std::time::Duration;
+
 use tokio::time::Instant;
 
 /// How long no further probe is sent after a successful one: repeated failures without an outage cost little.

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
-use tokio::time::Instant;
 
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
+use tokio::time::Instant;
 
 use crate::cache::Projection;
 use crate::plan::meta::{Meta, Owner, RESTARTED_AT, ResourceKind};

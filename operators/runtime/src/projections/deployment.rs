@@ -1,13 +1,13 @@
 //! Pure: our Deployments.
 
-use api::Reason;
 use std::collections::BTreeMap;
-use tokio::time::Instant;
 
+use api::Reason;
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use crate::apply::drift::{Additions, CreatedFingerprint, Fingerprint};
 use crate::cache::Projection;

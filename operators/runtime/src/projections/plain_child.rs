@@ -1,6 +1,7 @@
 //! Pure: children of which only identity and drift matter.
 
 use std::marker::PhantomData;
+
 use tokio::time::Instant;
 
 use crate::apply::drift::{Additions, Fingerprint};

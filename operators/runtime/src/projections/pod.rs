@@ -2,12 +2,12 @@
 //! of a ReplicaSet that wait for their volumes. Pods that one of our objects controls directly, or that have a certain label, are
 //! kept with details.
 
-use api::PodReason;
 use std::collections::BTreeMap;
-use tokio::time::Instant;
 
+use api::PodReason;
 use jiff::Timestamp;
 use serde::Deserialize;
+use tokio::time::Instant;
 
 use self::diagnosis::volume_wait;
 use self::diagnosis::wire::{WireContainer, WirePod, WireState};

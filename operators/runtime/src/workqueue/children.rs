@@ -1,6 +1,7 @@
 //! Records writes to children: contentions over them, and recent creations.
 
 use std::time::Duration;
+
 use tokio::time::Instant;
 
 use super::{Contention, Queue};

@@ -1,6 +1,7 @@
 //! What the queue remembers of one key.
 
 use std::time::Duration;
+
 use tokio::time::Instant;
 
 use super::object_version::ObjectVersion;

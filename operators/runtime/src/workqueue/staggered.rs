@@ -1,6 +1,7 @@
 //! Enqueues many keys, staggered: a reconcile takes a few requests, and all controllers do this simultaneously.
 
 use std::time::Duration;
+
 use tokio::time::Instant;
 
 use super::item::ItemState;

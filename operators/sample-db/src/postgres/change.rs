@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::time::Duration;
-use tokio::time::Instant;
 
 use postgres_protocol::escape::{escape_identifier, escape_literal};
+use tokio::time::Instant;
 use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
 

@@ -3,7 +3,7 @@
 //! The order of the real one is: [`decode`] (unknown fields, defaults, the form of values), then the managed fields are
 //! computed from the part that a write may own ([`ownable`]), then [`prepare_creation`] or [`prepare_update`] reset and fill in
 //! what only the server decides (status, cluster IPs, the selector of a Job), and validate. So the writer owns the defaults, and
-//! nobody owns what was filled in afterwards.
+//! no one owns what was filled in afterwards.
 //!
 //! Not modelled, so scenarios write only objects that satisfy them:
 //! - CEL rules and `pattern` of CRDs are not evaluated.

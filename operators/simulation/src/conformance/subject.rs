@@ -53,7 +53,7 @@ pub(super) const SUBJECTS: &[Subject] = &[
         plural: "secrets",
         kind: "Secret",
         bases: &[r#"{ "type": "Opaque", "data": { "a": "MQ==" } }"#, r#"{ "stringData": { "a": "1", "b": "2" } }"#],
-        // Nothing applies stringData: the fields that it becomes would be nobody's.
+        // Nothing applies stringData: the fields that it becomes would be no one's.
         always: r#"{ "stringData": null }"#,
         fields: &[
             ("/data/a", &[r#""MQ==""#, r#""Mg==""#, "null"]),

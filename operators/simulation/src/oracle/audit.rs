@@ -9,7 +9,7 @@ pub(super) fn is_manager(entry: &AuditEntry) -> bool {
     entry.user.starts_with("manager-")
 }
 
-/// The object of a write, in words.
+/// The object of a write, as text.
 pub(super) fn about(state: &StoredState, entry: &AuditEntry) -> String {
     let plural = state.kinds().get(entry.kind).map_or("?", |kind| kind.plural.as_str());
     let (namespace, name) = &entry.key;

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::api_server::state::StoredState;
-use crate::objects::objects;
+use crate::objects::{has_ready, is_status_current, objects};
 use crate::scenario::Scenario;
 
 /// What is not so.
@@ -12,13 +12,10 @@ pub(super) fn violations(state: &StoredState, scenario: &Scenario) -> Vec<String
     for plural in scenario.roots {
         for (name, root) in objects(state, plural) {
             let about = format!("{plural} {name}");
-            if root["status"]["observedGeneration"] != root["metadata"]["generation"] {
+            if !is_status_current(root) {
                 found.push(format!("at the end, the status of {about} is not that of its generation"));
             }
-            let ready = root.pointer("/status/conditions").and_then(Value::as_array).is_some_and(|conditions| {
-                conditions.iter().any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
-            });
-            if !ready {
+            if !has_ready(root) {
                 found.push(format!("at the end, {about} is not Ready: {}", root["status"]["conditions"]));
             }
             found.extend((scenario.children_differ)(state, name, root));

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::api_server::state::{AuditEntry, StoredState};
+use crate::objects::claims_ready;
 
 /// What is known of one `MyApp` at a moment.
 #[derive(Default)]
@@ -35,7 +36,7 @@ pub(super) fn violations(state: &StoredState) -> Vec<String> {
             _ => continue,
         }
         known.fulfilled |= is_fulfilled(known);
-        if plural(entry) == Some("myapps") && claims_ready(known.app.as_deref()) && !known.fulfilled {
+        if plural(entry) == Some("myapps") && known.app.as_deref().is_some_and(claims_ready) && !known.fulfilled {
             found.push(format!("{} wrote that MyApp {} is Ready, and it never was", entry.user, entry.key.1));
         }
     }
@@ -44,13 +45,6 @@ pub(super) fn violations(state: &StoredState) -> Vec<String> {
 
 fn generation(object: Option<&Value>) -> Option<(&Value, &Value)> {
     object.map(|object| (&object["metadata"]["uid"], &object["metadata"]["generation"]))
-}
-
-fn claims_ready(app: Option<&Value>) -> bool {
-    let Some(app) = app else { return false };
-    let conditions = app["status"]["conditions"].as_array().map(Vec::as_slice).unwrap_or_default();
-    app["status"]["observedGeneration"] == app["metadata"]["generation"]
-        && conditions.iter().any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
 }
 
 fn is_fulfilled(known: &Known) -> bool {

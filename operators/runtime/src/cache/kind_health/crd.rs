@@ -1,6 +1,7 @@
 //! The state of the kind's CRD.
 
 use std::sync::atomic::Ordering;
+
 use tokio::time::Instant;
 
 use super::KindHealth;

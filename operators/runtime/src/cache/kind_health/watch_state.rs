@@ -1,6 +1,7 @@
 //! The state of one watch, and what is visible through it.
 
 use std::time::Duration;
+
 use tokio::time::Instant;
 
 use crate::cache::watch_health::WatchFailure;

@@ -37,7 +37,7 @@ pub(super) fn of_pod(pod: &Value) -> Vec<String> {
     lacks
 }
 
-/// Which of its PVCs nobody binds.
+/// Which of its PVCs no one binds.
 pub(super) fn unbound(pod: &Value, find: &Find<'_>) -> Vec<String> {
     let is_unbound = |claim: &Arc<Value>| claim["status"]["phase"] != "Bound";
     let unbound = claims(pod).filter(|claim| find("persistentvolumeclaims", claim).as_ref().is_some_and(is_unbound));

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::api_server::field_set::{PathElement, Scalar};
 
-/// How the items of a list that is not atomic are told apart.
+/// How the items of a list that is not atomic are identified one by one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ListType {
     /// By value.
@@ -28,7 +28,7 @@ impl ListType {
     /// The element of a path that means this item, or why there is none.
     ///
     /// # Errors
-    /// If the item cannot be told apart, in the words of the real library.
+    /// If the item cannot be distinguished, in the words of the real library.
     pub fn element(&self, item: &Value) -> Result<PathElement, String> {
         match (self, item) {
             (Self::Set, Value::Object(_)) => {
@@ -81,7 +81,7 @@ pub enum FieldType {
         /// `fields`.
         others: Option<Box<FieldType>>,
     },
-    /// A list whose items are told apart.
+    /// A list whose items are identified one by one.
     List {
         /// How.
         list: ListType,

@@ -12,9 +12,9 @@ pub(super) enum Marker {
     Set,
     /// A map with any keys; its values have no marker.
     Map,
-    /// A list of structs that are told apart by these fields.
+    /// A list of structs that are identified by these fields.
     Keyed(&'static [&'static str], FieldTable),
-    /// A list of structs that are told apart by these fields, and each owned as a whole.
+    /// A list of structs that are identified by these fields, and each owned as a whole.
     KeyedAtomic(&'static [&'static str]),
     /// A struct.
     Struct(FieldTable),

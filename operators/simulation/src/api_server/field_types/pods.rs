@@ -4,9 +4,9 @@
 use super::marker::FieldTable;
 use super::marker::Marker::{self, Atomic, Keyed, KeyedAtomic, Map, Set, Struct};
 
-/// A list of conditions, or of anything else that is told apart by its type.
+/// A list of conditions, or of anything else that is identified by its type.
 pub(super) const CONDITIONS: Marker = Keyed(&["type"], &[]);
-/// A list of structs without markers that are told apart by name.
+/// A list of structs without markers that are identified by name.
 const NAMED: Marker = Keyed(&["name"], &[]);
 /// A struct whose only marker is that of the reference to a Secret.
 pub(super) const SECRET_REF: FieldTable = &[("secretRef", Atomic)];

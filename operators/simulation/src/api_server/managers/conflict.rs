@@ -29,7 +29,7 @@ impl Conflict {
         format!("{:?}{}{}", self.manager, subresource.unwrap_or_default(), version.unwrap_or_default())
     }
 
-    /// Conflicts are told by owner, one of a subresource first; those with one owner keep their order.
+    /// Conflicts are listed by owner, one of a subresource first; those with one owner keep their order.
     pub(super) fn order(&self) -> (&str, Operation, &str, bool, Option<&str>) {
         let subresource = self.subresource.as_deref();
         (self.manager.as_str(), self.operation, self.api_version.as_str(), subresource.is_none(), subresource)

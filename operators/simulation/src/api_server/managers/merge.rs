@@ -44,7 +44,7 @@ fn merge_maps(
     names.into_iter().filter_map(merged).collect()
 }
 
-/// The merge of two lists whose items are told apart. The applied items keep their order. A live item that is not applied comes
+/// The merge of two lists whose items are identified one by one. The applied items keep their order. A live item that is not applied comes
 /// before the applied one that it stood before.
 struct Lists<'a> {
     items: &'a FieldType,

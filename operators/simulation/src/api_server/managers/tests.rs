@@ -100,7 +100,7 @@ fn an_apply_prunes_what_it_owned_only() {
     let (mut live, managers) = apply(&Managers::default(), &Value::Null, &container("1"), "us");
     live["spec"]["template"]["spec"]["containers"][0]["stdin"] = json!(true);
     let (after, _) = apply(&managers, &live, &json!({ "spec": { "paused": true } }), "us");
-    assert_eq!(after["spec"], json!({ "paused": true }), "the item goes with what nobody owns in it");
+    assert_eq!(after["spec"], json!({ "paused": true }), "the item goes with what no one owns in it");
 
     let edited = managers.update(&deployments(), &container("1"), &live, &by("them", NOW));
     assert!(owners(&edited)["them"]["f:template"].is_object());
