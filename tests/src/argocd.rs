@@ -13,10 +13,12 @@ use crate::kubectl::{Answer, kubectl, kubectl_with, run};
 use crate::wait::wait_until;
 
 mod git;
+mod reads;
 mod recorder;
 mod turns;
 
 pub use git::Git;
+pub use reads::{application, applications, read};
 pub use recorder::{Recorder, Seen};
 pub use turns::{everything, one_environment, read_only};
 
@@ -70,24 +72,6 @@ impl Environment {
     pub async fn kubectl(self, arguments: &[&str]) -> Answer {
         let kubeconfig = format!("--kubeconfig={}", variable(&format!("GITOPS_{}", self.name().to_uppercase())));
         kubectl(&[&[kubeconfig.as_str()], arguments].concat()).await
-    }
-
-    /// An object, if it is there: `kind/name` in a namespace.
-    ///
-    /// # Panics
-    /// If it cannot be read.
-    pub async fn get(self, object: &str, namespace: &str) -> Option<Value> {
-        let get = ["get", object, "--namespace", namespace, "--ignore-not-found", "--output=json"];
-        let answer = self.kubectl(&get).await.ok();
-        (!answer.trim().is_empty()).then(|| serde_json::from_str(&answer).expect("kubectl prints JSON"))
-    }
-
-    /// One of its custom resources or of what belongs to them.
-    ///
-    /// # Panics
-    /// If it is not there.
-    pub async fn instance(self, object: &str) -> Value {
-        self.get(object, self.name()).await.unwrap_or_else(|| panic!("there is no {object} in {}", self.name()))
     }
 
     /// Merges this into an object, by hand.
@@ -156,33 +140,10 @@ pub async fn take_out(environment: &str, layer: &str) {
     patch_set(&json!({ "spec": { "generators": set["spec"]["generators"] } })).await;
 }
 
-/// An Application.
-///
-/// # Panics
-/// If it is not there.
-pub async fn application(name: &str) -> Value {
-    read("application", name).await.unwrap_or_else(|| panic!("there is no Application {name}"))
-}
-
-/// One of Argo CD's objects, if it is there.
-pub async fn read(kind: &str, name: &str) -> Option<Value> {
-    let get = ["get", kind, name, "--namespace", NAMESPACE, "--ignore-not-found", "--output=json"];
-    let answer = kubectl(&get).await.ok();
-    (!answer.trim().is_empty()).then(|| serde_json::from_str(&answer).expect("kubectl prints JSON"))
-}
-
 /// Applies an object among Argo CD's.
 pub async fn apply(object: &Value) {
     let line = ["apply", "--server-side", "--force-conflicts", "--namespace", NAMESPACE, "--filename", "-"];
     drop(kubectl_with(&object.to_string(), &line).await.ok());
-}
-
-/// All Applications: name, and what they are.
-pub async fn applications() -> BTreeMap<String, Value> {
-    let answer = kubectl(&["get", "applications", "--namespace", NAMESPACE, "--output=json"]).await.ok();
-    let mut answer: Value = serde_json::from_str(&answer).expect("kubectl prints JSON");
-    let items = answer["items"].as_array_mut().map(std::mem::take).expect("a list has items");
-    items.into_iter().map(|item| (text(&item["metadata"]["name"]), item)).collect()
 }
 
 /// Has Argo CD compare an Application with git now, and not when its turn comes; `hard` forgets what is in its caches.

@@ -161,7 +161,7 @@ mod properties {
     use super::*;
 
     proptest! {
-        #![proptest_config(seed::properties!(400))]
+        #![proptest_config(seed::properties!(200))]
 
         /// With current stores, a reconcile changes the number only to the specified one. After convergence it is that, and nothing is
         /// written.

@@ -235,7 +235,7 @@ mod properties {
     use super::*;
 
     proptest! {
-        #![proptest_config(seed::properties!(400))]
+        #![proptest_config(seed::properties!(200))]
 
         /// Crashes between any two effects, stale stores, edits: it ends with the specified image, or the last that was Ready.
         #[test]

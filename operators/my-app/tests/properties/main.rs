@@ -22,7 +22,7 @@ mod properties {
     use super::*;
 
     proptest! {
-        #![proptest_config(seed::properties!(400))]
+        #![proptest_config(seed::properties!(200))]
 
         /// Crashes between any two effects, stale stores, edits by hand, foreign objects: it converges like a new MyApp.
         #[test]

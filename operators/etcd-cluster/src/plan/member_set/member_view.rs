@@ -8,9 +8,12 @@ use crate::plan::objects::{ETCD, InitialState, RESTARTS, START, VERSION, VolumeF
 use crate::plan::version::Version;
 use crate::plan::{EndpointStatus, ListedMember, Observed};
 
-/// For how long after a container restart the kubelet may report a pod as ready and then take that back: until it starts the
-/// startup probe again, it counts the previous one as passed (seen with 1.36).
+/// For how long after a container restart a pod may become ready and then lose that again: until the kubelet starts the startup
+/// probe again, it counts the previous one as passed (seen with 1.36).
 const READINESS_STABILIZATION: SignedDuration = SignedDuration::from_secs(3);
+/// After how long a kubelet does not take such readiness back any more. On a busy node it restarts the probe more than 4 s after
+/// the container (seen with 1.36, with all processors in use).
+const READINESS_CONFIRMATION: SignedDuration = SignedDuration::from_secs(8);
 /// How far a kubelet's clock may be ahead for the operator to wait for stable readiness. With a larger difference a rollout would
 /// wait until the clocks agree.
 const MAX_CLOCK_SKEW: SignedDuration = SignedDuration::from_mins(1);
@@ -251,6 +254,6 @@ pub(super) fn is_readiness_stable(details: &PodDetails, now: Timestamp) -> bool 
     let Some(since) = etcd.since else { return false };
     let lasted = now.duration_since(ready.max(since));
     ready.duration_since(since) >= READINESS_STABILIZATION
-        || lasted >= READINESS_STABILIZATION
+        || lasted >= READINESS_CONFIRMATION
         || lasted <= -MAX_CLOCK_SKEW
 }

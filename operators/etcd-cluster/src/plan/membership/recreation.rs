@@ -71,7 +71,7 @@ fn is_older_than_its_data(member: &MemberView<'_>, desired: &Desired) -> bool {
 /// one, on its volume and with the minor version of its data, as a member does that lost its pod. If it has no volume to restart
 /// on, another member replaces it, as in a rolling update.
 ///
-/// For an only member that its kubelet reports as ready, see [`unreachable`].
+/// For an only member that its kubelet reports as ready, see [`mod@unreachable`].
 pub(super) fn isolated(
     observed: &Observed,
     members: &MemberSet<'_>,

@@ -18,7 +18,7 @@ fn a_member_that_started_in_the_future_is_ready() {
     let state = json!({ "running": { "startedAt": at(50) } });
     seen.pods[2] = Arc::new(pod(NAMES[2], &template, &state, 1, at(51)));
     let ready = |second| after(&seen, second).status.unwrap().ready.unwrap();
-    assert_eq!([ready(-10), ready(10), ready(49), ready(52), ready(54)], ["3/3", "2/3", "2/3", "2/3", "3/3"]);
+    assert_eq!([ready(-10), ready(10), ready(49), ready(52), ready(59)], ["3/3", "2/3", "2/3", "2/3", "3/3"]);
 }
 
 #[test]
