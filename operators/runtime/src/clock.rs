@@ -27,6 +27,18 @@ pub fn random() -> u64 {
     RandomState::new().hash_one(0)
 }
 
+/// Fills `bytes` with random numbers that nobody can guess, as passwords need them: those of the operating system.
+///
+/// # Errors
+/// The operating system has none.
+pub fn fill_random(bytes: &mut [u8]) -> Result<(), getrandom::Error> {
+    #[cfg(feature = "testing")]
+    if simulated::fill(bytes) {
+        return Ok(());
+    }
+    getrandom::fill(bytes)
+}
+
 /// The clock and the random numbers of a simulation, for all code of a thread.
 #[cfg(feature = "testing")]
 pub mod simulated {
@@ -71,6 +83,17 @@ pub mod simulated {
         NUMBERS.with_borrow_mut(|numbers| numbers.as_mut().map(|next| next()))
     }
 
+    /// Fills `bytes` with numbers of the simulation, if there is one.
+    pub(super) fn fill(bytes: &mut [u8]) -> bool {
+        NUMBERS.with_borrow_mut(|numbers| {
+            let Some(next) = numbers else { return false };
+            for part in bytes.chunks_mut(8) {
+                part.iter_mut().zip(next().to_le_bytes()).for_each(|(byte, random)| *byte = random);
+            }
+            true
+        })
+    }
+
     #[cfg(test)]
     mod tests {
         use std::time::Duration;
@@ -87,7 +110,13 @@ pub mod simulated {
             tokio::time::sleep(Duration::from_secs(5)).await;
             assert_eq!(crate::clock::now(), Timestamp::UNIX_EPOCH + Duration::from_secs(5));
             assert_eq!((crate::clock::random(), crate::clock::random()), (1, 2));
+            let mut bytes = [0; 10];
+            crate::clock::fill_random(&mut bytes).unwrap();
+            assert_eq!(bytes, [3, 0, 0, 0, 0, 0, 0, 0, 4, 0]);
             drop(world);
+            let mut others = [[0; 32]; 2];
+            others.iter_mut().for_each(|bytes| crate::clock::fill_random(bytes).unwrap());
+            assert_ne!(others[0], others[1]);
             assert!(crate::clock::now() > Timestamp::UNIX_EPOCH + Duration::from_secs(3600));
         }
     }

@@ -44,11 +44,14 @@ mod ttl_cache;
 pub use observe::{Memory, Observer};
 pub use operand::kinds::{SampleDB, SampleDBKind, Snapshot, SnapshotKind};
 pub use password::Password;
+pub use postgres::{ConnectError, PostgresClient, RemainingSessions, ServerFuture};
 pub use queries::{ApiQueries, SECRET, ServerAccess, ServerQueries};
 pub use secrets::PASSWORD_REGENERATED_AT;
 pub use settings::Settings;
 pub use snapshot::SnapshotOperator;
 pub use stores::DatabaseStores;
+/// The codes of a server's errors.
+pub use tokio_postgres::error::SqlState;
 
 /// What the controllers may do in each watched namespace.
 pub const PERMISSIONS: &[Permission] = &[
@@ -114,6 +117,13 @@ impl SampleDBOperator {
             api: LiveApi::new(client),
             servers: Servers::default(),
         }
+    }
+
+    /// The same operator, which reaches its servers by that client.
+    #[must_use]
+    pub fn with_postgres(mut self, client: Arc<dyn PostgresClient>) -> Self {
+        self.servers = Servers::new(client);
+        self
     }
 
     fn observer(&self) -> Observer<'_, LiveApi, Servers> {

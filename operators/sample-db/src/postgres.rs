@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use agent_protocol::PgUpgradeResult;
@@ -19,12 +19,17 @@ use crate::operand::names;
 use crate::password::Password;
 use crate::queries::{ServerAccess, ServerQueries};
 use crate::saslprep::is_prepared_alike;
-use change::RemainingSessions;
-use connect::{ConnectError, ServerAddress};
+use live::LivePostgres;
 
 mod change;
+mod client;
 mod connect;
+mod live;
 mod query;
+
+pub use change::RemainingSessions;
+pub use client::{PostgresClient, ServerFuture};
+pub use connect::ConnectError;
 
 /// How long an answer is used without another query. Together with the next reconcile, an edit of a Secret takes effect within 90
 /// s.
@@ -80,10 +85,16 @@ impl RejectedParameters {
     }
 }
 
-/// What is known of all servers.
-#[derive(Default)]
+/// What is known of all servers, and how they are reached.
 pub(crate) struct Servers {
     known: Mutex<HashMap<Key, KnownServer>>,
+    client: Arc<dyn PostgresClient>,
+}
+
+impl Default for Servers {
+    fn default() -> Self {
+        Self::new(Arc::new(LivePostgres))
+    }
 }
 
 impl ServerQueries for Servers {
@@ -105,9 +116,8 @@ impl ServerQueries for Servers {
         if let Some(answer) = cached {
             return answer;
         }
-        let address = ServerAddress::of(access);
         let mut is_silent = false;
-        let mut probe = match query::server(&address, db, access, reload, report_refusal).await {
+        let mut probe = match self.client.info(db, access, reload, report_refusal).await {
             Ok(answer) => ServerProbe::Answered(Box::new(answer)),
             Err(ConnectError::BadPassword) => ServerProbe::BadPassword,
             Err(ConnectError::Server(_, why)) => ServerProbe::Failed(format!("the server says: {why}")),
@@ -145,7 +155,7 @@ impl ServerQueries for Servers {
         if self.lock().get(key).and_then(|server| server.pinged_at).is_some_and(|at| at.elapsed() < PING_TTL) {
             return;
         }
-        let answers = query::ping(&ServerAddress::of(access), access).await;
+        let answers = self.client.ping(access).await;
         if !answers {
             self.mark_silent(key);
         }
@@ -176,7 +186,7 @@ impl ServerQueries for Servers {
             }
             server.copy_read_at = Some(Instant::now());
         }
-        match query::copy_result(&ServerAddress::of(access), access).await {
+        match self.client.copy_result(access).await {
             Ok(result) => result,
             Err(refused) => {
                 tracing::debug!(?refused, "the record of a copy cannot be read from the new server");
@@ -191,11 +201,15 @@ impl ServerQueries for Servers {
 }
 
 impl Servers {
+    pub(crate) fn new(client: Arc<dyn PostgresClient>) -> Self {
+        Self { known: Mutex::default(), client }
+    }
+
     /// Sets the application's password of the Secret in the server, unless PostgreSQL's own clients could not log in with it.
     pub(crate) async fn set_password(&self, db: &SampleDB, access: &ServerAccess) -> Result<(), Error> {
         self.invalidate(&db.meta.key);
         let Some(app) = access.app_password.as_ref().filter(|app| is_prepared_alike(app.text())) else { return Ok(()) };
-        change::password(&ServerAddress::of(access), access, names::database(db), app).await?;
+        self.client.set_password(access, names::database(db), app).await?;
         self.lock().entry(db.meta.key.clone()).or_default().password_set_at = Some(Instant::now());
         Ok(())
     }
@@ -209,33 +223,30 @@ impl Servers {
         reset: &[String],
     ) -> Result<(), Error> {
         self.invalidate(&db.meta.key);
-        match change::parameters(&ServerAddress::of(access), access, set, reset).await? {
-            None => Ok(()),
-            Some(why) => {
-                let values = db.spec.engine.parameters.clone();
-                let refused = RejectedParameters { pod: access.pod.clone(), values, why };
-                self.lock().entry(db.meta.key.clone()).or_default().refused = Some(refused);
-                Ok(())
-            }
+        if let Some(why) = self.client.set_parameters(access, set, reset).await? {
+            let values = db.spec.engine.parameters.clone();
+            let refused = RejectedParameters { pod: access.pod.clone(), values, why };
+            self.lock().entry(db.meta.key.clone()).or_default().refused = Some(refused);
         }
+        Ok(())
     }
 
     /// Allows clients to connect.
     pub(crate) async fn allow_clients(&self, db: &SampleDB, access: &ServerAccess) -> Result<(), Error> {
         self.invalidate(&db.meta.key);
-        change::allow_clients(&ServerAddress::of(access), access).await.map_err(Error::from)
+        self.client.allow_clients(access).await.map_err(Error::from)
     }
 
     /// Blocks all clients but the superuser, and ends their sessions.
     pub(crate) async fn block_clients(&self, db: &SampleDB, access: &ServerAccess) -> Result<(), Error> {
-        let (key, address) = (&db.meta.key, ServerAddress::of(access));
+        let key = &db.meta.key;
         self.invalidate(key);
         let before = self.lock().get_mut(key).and_then(|server| server.remaining.take());
         let mut remaining = match before.filter(|remaining| remaining.pod == access.pod) {
-            Some(remaining) if change::is_blocking(&address).await => remaining,
-            _ => change::block_clients(&address, access).await?,
+            Some(remaining) if self.client.is_blocking(access).await => remaining,
+            _ => self.client.block_clients(access).await?,
         };
-        let ended = change::end_others(&address, access, &mut remaining).await;
+        let ended = self.client.end_others(access, &mut remaining).await;
         if ended.is_err() {
             self.lock().entry(key.clone()).or_default().remaining = Some(remaining);
         }

@@ -12,7 +12,7 @@ use crate::imports::{self, Crate, Import, Read};
 mod tests;
 
 /// What a pure file must not contain outside of comments, texts and tests.
-const FORBIDDEN: [&str; 17] = [
+const FORBIDDEN: [&str; 18] = [
     "async ",
     ".await",
     "Client",
@@ -28,6 +28,7 @@ const FORBIDDEN: [&str; 17] = [
     "std::thread",
     "RandomState::",
     "clock::random",
+    "clock::fill_random",
     "getrandom",
     "tracing::",
 ];

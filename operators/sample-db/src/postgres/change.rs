@@ -124,14 +124,14 @@ async fn set_read_only(client: &Client, statement: &str) -> Result<bool, Connect
 }
 
 /// Sessions and starting backends from before clients were blocked.
-#[derive(Clone, Debug)]
-pub(super) struct RemainingSessions {
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RemainingSessions {
     /// The pod.
-    pub(super) pod: String,
+    pub pod: String,
     /// Since when the rules are known to be effective, by the server's clock.
-    blocked_since: String,
+    pub blocked_since: String,
     /// Backends that are not sessions yet.
-    starting: BTreeSet<String>,
+    pub starting: BTreeSet<String>,
 }
 
 /// Blocks all clients but the superuser, whose sessions become read-only by default.

@@ -29,7 +29,7 @@ const KNOWN_SINCE: u32 = 17;
 
 /// Why a server could not be queried.
 #[derive(Debug)]
-pub(super) enum ConnectError {
+pub enum ConnectError {
     /// It rejects the password; for the superuser also: it does not allow that role, or the role is not a superuser.
     BadPassword,
     /// It answers with this error.

@@ -17,6 +17,7 @@ use crate::queries::{ServerAccess, ServerQueries};
 use server::{PASSWORD, RealServer};
 
 mod blocking;
+mod client;
 mod server;
 
 const VICTIM: &str = "CREATE SCHEMA victims AUTHORIZATION victim; CREATE TABLE victims.secrets (value int);

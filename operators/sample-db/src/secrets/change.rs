@@ -85,6 +85,7 @@ fn api(client: &Client, key: &Key) -> Api<Secret> {
 fn random() -> Result<String, Error> {
     const ALPHABET: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
     let mut random = [0_u8; 32];
-    getrandom::fill(&mut random).map_err(|error| Error::transient(SampleDBReason::NoRandomness, error.to_string()))?;
+    runtime::clock::fill_random(&mut random)
+        .map_err(|error| Error::transient(SampleDBReason::NoRandomness, error.to_string()))?;
     Ok(random.iter().map(|byte| char::from(ALPHABET[usize::from(byte & 31)])).collect())
 }
