@@ -208,7 +208,7 @@ impl BuiltIn {
 }
 
 /// Events are served in `events.k8s.io` only, where the manager writes them: the core serves the same objects in another form.
-const BUILT_IN: [BuiltIn; 21] = [
+const BUILT_IN: [BuiltIn; 22] = [
     BuiltIn::new("", "v1", "Namespace", "namespaces").of_cluster().with_status(),
     BuiltIn::new("", "v1", "Node", "nodes").of_cluster().with_status(),
     BuiltIn::new("", "v1", "PersistentVolume", "persistentvolumes").of_cluster().with_status(),
@@ -222,6 +222,7 @@ const BUILT_IN: [BuiltIn; 21] = [
     BuiltIn::new("apps", "v1", "Deployment", "deployments").with_status().with_scale(),
     BuiltIn::new("apps", "v1", "ReplicaSet", "replicasets").with_status().with_scale(),
     BuiltIn::new("apps", "v1", "StatefulSet", "statefulsets").with_status().with_scale(),
+    BuiltIn::new("apps", "v1", "ControllerRevision", "controllerrevisions"),
     BuiltIn::new("batch", "v1", "Job", "jobs").with_status(),
     BuiltIn::new("autoscaling", "v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers").with_status(),
     BuiltIn::new("networking.k8s.io", "v1", "Ingress", "ingresses").with_status(),

@@ -8,8 +8,8 @@
 //! Not modelled, so scenarios write only objects that satisfy them:
 //! - CEL rules and `pattern` of CRDs are not evaluated.
 //! - Of the validation of built-in kinds, only what a manager of workloads meets is checked: selectors, containers, strategies,
-//!   counts, sizes, immutable fields. Names, labels and references are not.
-//!   The source of a PersistentVolume can be changed.
+//!   counts, sizes, exit codes of Jobs, immutable fields. Names, labels and references are not. The source of a PersistentVolume
+//!   can be changed.
 //! - Unknown fields of built-in kinds stay, even if the request is strict.
 //! - Of the admission plugins, pods get tolerations, priority and account, but no volume with the account's token; PVCs get no
 //!   default StorageClass and no finalizer, and each StorageClass allows growth; Namespaces get no `spec.finalizers`.

@@ -75,6 +75,7 @@ const POD_DISRUPTION_BUDGET: FieldTable = &[
     ("spec", Struct(POD_DISRUPTION_BUDGET_SPEC)),
     ("status", Struct(POD_DISRUPTION_BUDGET_STATUS)),
 ];
+const CONTROLLER_REVISION: FieldTable = &[("data", Atomic), ("metadata", Struct(OBJECT_META))];
 const EVENT: FieldTable =
     &[("involvedObject", Atomic), ("metadata", Struct(OBJECT_META)), ("regarding", Atomic), ("related", Atomic)];
 const NAMESPACE: FieldTable = &[("metadata", Struct(OBJECT_META)), ("status", Struct(STATUS))];
@@ -125,6 +126,7 @@ pub(super) fn kind(plural: &str) -> (FieldType, Option<Value>) {
             WORKLOAD,
             r#"{"metadata":{},"spec":{"selector":null,"template":{"metadata":{},"spec":{"containers":null}},"updateStrategy":{}},"status":{"currentNumberScheduled":0,"numberMisscheduled":0,"desiredNumberScheduled":0,"numberReady":0}}"#,
         ),
+        "controllerrevisions" => (CONTROLLER_REVISION, r#"{"metadata":{},"revision":0}"#),
         "jobs" => {
             (JOB, r#"{"metadata":{},"spec":{"template":{"metadata":{},"spec":{"containers":null}}},"status":{}}"#)
         }

@@ -30,6 +30,7 @@ pub(super) fn problems(plural: &str, before: &Value, after: &Value) -> Vec<Field
         "deployments" | "replicasets" => fixed("spec.selector", before, after).into_iter().collect(),
         "statefulsets" => stateful_set(before, after),
         "jobs" => job(before, after),
+        "controllerrevisions" => fixed("data", before, after).into_iter().collect(),
         "services" => service(before, after),
         "pods" => pods::problems(before, after),
         "persistentvolumeclaims" => claims::problems(before, after),

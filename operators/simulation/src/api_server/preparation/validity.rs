@@ -11,6 +11,7 @@ mod autoscalers;
 mod budgets;
 mod claims;
 mod ingresses;
+mod jobs;
 mod pods;
 mod selectors;
 mod services;
@@ -32,7 +33,7 @@ pub(super) fn problems(plural: &str, object: &Value) -> Vec<FieldError> {
             errors.extend(strategy_of_a_stateful_set(object));
             errors.extend(workload(object, "statefulset"));
         }
-        "jobs" => errors.extend(job(object)),
+        "jobs" => errors.extend(jobs::job(object)),
         "services" => errors.extend(services::service(object)),
         "horizontalpodautoscalers" => errors.extend(autoscalers::autoscaler(object)),
         "ingresses" => errors.extend(ingresses::ingress(object)),
@@ -93,15 +94,6 @@ fn deployment(object: &Value) -> Vec<FieldError> {
     if let Some(deadline) = number(object, "/spec/progressDeadlineSeconds").filter(|deadline| *deadline <= ready) {
         let detail = "must be greater than minReadySeconds";
         errors.push(FieldError::invalid("spec.progressDeadlineSeconds", &json!(deadline), detail));
-    }
-    errors
-}
-
-fn job(object: &Value) -> Vec<FieldError> {
-    let mut errors = pods::spec(object, "spec.template.spec");
-    if text(object, "/spec/template/spec/restartPolicy") == "Always" {
-        let detail = "valid values: \"OnFailure\", \"Never\"";
-        errors.push(FieldError::required("spec.template.spec.restartPolicy", detail));
     }
     errors
 }
