@@ -29,7 +29,7 @@ mod recreation;
 mod rolling;
 mod set;
 mod status;
-mod template;
+pub(super) mod template;
 
 /// The Deployment controller.
 pub struct DeploymentController;

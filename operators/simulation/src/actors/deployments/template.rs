@@ -11,7 +11,7 @@ pub(super) const HASH: &str = "pod-template-hash";
 const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
 
 /// The hash of a template. Real hashes differ: theirs depend on the types of Go.
-pub(super) fn hash(template: &Value, collisions: Option<i64>) -> String {
+pub(in crate::actors) fn hash(template: &Value, collisions: Option<i64>) -> String {
     let collisions = collisions.map(|count| count.to_string()).unwrap_or_default();
     let text = format!("{template}{collisions}");
     let fnv = text.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
