@@ -9,8 +9,9 @@ use serde_json::Value;
 
 use super::super::actor::{Actor, RETRY};
 use super::super::client::{Client, Target, is_outdated};
-use super::super::object::{is_deleting, namespace, number, set, text, uid};
+use super::super::object::{is_deleting, items, namespace, number, set, text, uid};
 use super::content::is_ended;
+use super::exit;
 use super::life::{Life, later};
 use super::needs::{Missing, missing};
 use super::notes::Notes;
@@ -109,6 +110,14 @@ impl Kubelet {
         let stops = *life.stops.get_or_insert_with(|| later(now, random.between(200, longest)));
         if now < stops {
             return life.next(now);
+        }
+        // The controller that holds the pod reads how it ended.
+        if !items(&pod["metadata"]["finalizers"]).is_empty() && !is_ended(pod) {
+            let mut ended = pod.clone();
+            set(&mut ended, &["status"], exit::stopped(pod, life, now));
+            if client.update_status(kind, ended).is_err() {
+                return Some(RETRY);
+            }
         }
         let options = DeleteOptions { uid: Some(uid(pod).to_owned()), grace: Some(0), ..DeleteOptions::default() };
         retried(client.delete(Target::of(kind, pod), options), None)

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::super::object::{items, text};
 use super::content::containers;
+use super::exit::{self, Exit, RestartPolicy};
 use super::needs::Missing;
 use crate::random::Random;
 
@@ -37,6 +38,9 @@ pub(super) struct Container {
     pub(super) image: String,
     /// How long it takes to get ready, in milliseconds.
     ready_after: u64,
+    /// How it ends by itself, if it does.
+    exit: Option<Exit>,
+    policy: RestartPolicy,
     pub(super) state: ContainerState,
     /// When the state changes by itself.
     due: Option<Timestamp>,
@@ -58,7 +62,7 @@ pub(super) enum ContainerState {
     PullBackOff,
     /// It runs.
     Running(Timestamp),
-    /// It has ended, and is restarted at once.
+    /// It has ended, and is restarted at once or never.
     Ended,
     /// It has ended repeatedly, and is restarted after so many seconds.
     CrashBackOff(u64),
@@ -69,6 +73,7 @@ pub(super) enum ContainerState {
 pub(super) struct End {
     pub(super) started: Timestamp,
     pub(super) finished: Timestamp,
+    pub(super) exit: Exit,
 }
 
 impl Life {
@@ -76,7 +81,8 @@ impl Life {
     pub(super) fn new(pod: &Value, address: String, now: Timestamp, random: &mut Random) -> Self {
         let has_init = !items(&pod["spec"]["initContainers"]).is_empty();
         let begins = later(now, random.between(200, 1500) + if has_init { 1000 } else { 0 });
-        let containers = containers(pod).iter().map(|container| Container::new(container, random)).collect();
+        let policy = RestartPolicy::of(pod);
+        let containers = containers(pod).iter().map(|container| Container::new(container, policy, random)).collect();
         Self { begins, sandbox: None, seen: now, containers, address, stops: None }
     }
 
@@ -113,12 +119,14 @@ impl Life {
 }
 
 impl Container {
-    fn new(container: &Value, random: &mut Random) -> Self {
+    fn new(container: &Value, policy: RestartPolicy, random: &mut Random) -> Self {
         let ready_after = if container["readinessProbe"].is_null() { 0 } else { random.between(500, 3000) };
         Self {
             name: text(&container["name"]).to_owned(),
             image: text(&container["image"]).to_owned(),
             ready_after,
+            exit: exit::of(container, policy),
+            policy,
             state: ContainerState::Creating,
             due: None,
             restarts: 0,
@@ -147,7 +155,13 @@ impl Container {
     }
 
     fn crashes(&self) -> bool {
-        self.image.contains("crash")
+        self.exit.as_ref().is_some_and(|exit| exit.code != 0)
+    }
+
+    /// The code that it ended with, if it is not started again.
+    pub(super) fn final_code(&self) -> Option<i64> {
+        let code = self.last.as_ref().filter(|_| self.state == ContainerState::Ended)?.exit.code;
+        Some(code).filter(|code| self.policy.is_final(*code))
     }
 
     fn next(&self, now: Timestamp) -> Option<Timestamp> {
@@ -186,15 +200,21 @@ impl Container {
                 }
                 self.restarts += u64::from(self.last.is_some());
                 self.state = ContainerState::Running(at);
-                self.due = self.crashes().then(|| later(at, random.between(1000, 5000)));
+                self.due = self.exit.is_some().then(|| later(at, random.between(1000, 5000)));
             }
         }
         true
     }
 
-    /// Ends with an error: the first time it is restarted at once, then after 10, 20, 40 seconds and so on.
+    /// Ends. Unless that is for good, it is restarted at once the first time, then after 10, 20, 40 seconds and so on.
     fn end(&mut self, started: Timestamp, finished: Timestamp) {
-        self.last = Some(End { started, finished });
+        let exit = self.exit.clone().unwrap_or(Exit { code: 0, message: String::new() });
+        let is_final = self.policy.is_final(exit.code);
+        self.last = Some(End { started, finished, exit });
+        if is_final {
+            (self.state, self.due) = (ContainerState::Ended, None);
+            return;
+        }
         let doublings = u32::try_from(self.restarts.saturating_sub(1)).unwrap_or(u32::MAX);
         let seconds = 10_u64.saturating_mul(2_u64.saturating_pow(doublings)).min(LONGEST_BACKOFF);
         let is_first = self.restarts == 0;

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 
 use super::super::conditions;
 use super::super::object::{items, name, namespace, set, text, time, uid};
-use super::life::{Container, ContainerState, End, Life};
+use super::exit::{self, terminated};
+use super::life::{Container, ContainerState, Life};
 use super::placement::NODES;
 
 /// The conditions that the kubelet reports.
@@ -21,7 +22,8 @@ pub(super) fn of(pod: &Value, life: &Life, now: Timestamp) -> Value {
     let number = NODES.iter().position(|node| *node == text(&pod["spec"]["nodeName"])).unwrap_or_default() + 1;
     let host = format!("192.168.0.{number}");
     let mut report = |field: &str, value: Value| set(&mut status, &[field], value);
-    report("phase", json!(if has_started { "Running" } else { "Pending" }));
+    let phase = exit::phase(life).unwrap_or(if has_started { "Running" } else { "Pending" });
+    report("phase", json!(phase));
     report("hostIP", json!(host));
     report("hostIPs", json!([{ "ip": host }]));
     report("startTime", time(life.seen));
@@ -53,6 +55,9 @@ fn conditions_of(pod: &Value, life: &Life, now: Timestamp) -> Value {
 }
 
 fn containers_ready(life: &Life, now: Timestamp) -> Holds {
+    if let Some(phase) = exit::phase(life) {
+        return Err((if phase == "Succeeded" { "PodCompleted" } else { "PodFailed" }, String::new()));
+    }
     let unready = life.containers.iter().filter(|container| !container.is_ready(now));
     let unready: Vec<&str> = unready.map(|container| container.name.as_str()).collect();
     holds(&unready, "ContainersNotReady", "containers with unready status")
@@ -90,7 +95,9 @@ fn condition(pod: &Value, type_: &str, holds: Holds, now: Timestamp) -> Value {
         && !reason.is_empty()
     {
         set(&mut condition, &["reason"], json!(reason));
-        set(&mut condition, &["message"], json!(message));
+        if !message.is_empty() {
+            set(&mut condition, &["message"], json!(message));
+        }
     }
     condition
 }
@@ -159,10 +166,4 @@ fn waiting(reason: &str, message: &str) -> Value {
         set(&mut waiting, &["message"], json!(message));
     }
     json!({ "waiting": waiting })
-}
-
-fn terminated(end: &End) -> Value {
-    json!({ "terminated": {
-        "exitCode": 1, "reason": "Error", "startedAt": time(end.started), "finishedAt": time(end.finished),
-    } })
 }

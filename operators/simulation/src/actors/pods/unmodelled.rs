@@ -11,10 +11,6 @@ use super::content::Find;
 pub(super) fn of_pod(pod: &Value) -> Vec<String> {
     let spec = &pod["spec"];
     let mut lacks = Vec::new();
-    let policy = text(&spec["restartPolicy"]);
-    if !matches!(policy, "" | "Always") {
-        lacks.push(format!("restartPolicy {policy}"));
-    }
     for container in items(&spec["initContainers"]) {
         let image = text(&container["image"]);
         if image.contains("nope") || image.contains("crash") || !container["restartPolicy"].is_null() {
