@@ -3,8 +3,8 @@
 //! An actor reacts to the changes of some kinds, after a random latency, and brings what it owns up to the present state in one
 //! step. Each step repeats no write that changed nothing, so a world in which no one else writes becomes silent.
 //!
-//! Not modelled: the controllers of StatefulSets, Jobs, HorizontalPodAutoscalers, PodDisruptionBudgets and quotas, the binding of
-//! PVCs, EndpointSlices, the Events that controllers record, and nodes that fail.
+//! Not modelled: the controllers of HorizontalPodAutoscalers, PodDisruptionBudgets and quotas, the binding of PVCs, EndpointSlices,
+//! the Events that controllers record, and nodes that fail.
 
 use std::time::Duration;
 
@@ -19,12 +19,14 @@ pub mod client;
 mod conditions;
 pub mod deployments;
 pub mod garbage;
+pub mod jobs;
 pub mod namespaces;
 mod object;
 mod ownership;
 pub mod pods;
 pub mod replica_sets;
 mod selector;
+pub mod stateful_sets;
 
 #[cfg(test)]
 mod testing;
@@ -41,6 +43,10 @@ pub fn all() -> Vec<Box<dyn Actor>> {
         Box::new(replica_sets::ReplicaSetController),
         Box::new(pods::Scheduler::default()),
         Box::new(pods::Kubelet::default()),
+        Box::new(stateful_sets::StatefulSetController::default()),
+        Box::new(jobs::JobController::default()),
+        Box::new(jobs::TtlController),
+        Box::new(pods::PodCollector),
     ]
 }
 
