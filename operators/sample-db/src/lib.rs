@@ -44,7 +44,7 @@ mod ttl_cache;
 pub use observe::{Memory, Observer};
 pub use operand::kinds::{SampleDB, SampleDBKind, Snapshot, SnapshotKind};
 pub use password::Password;
-pub use postgres::{ConnectError, PostgresClient, RemainingSessions, ServerFuture};
+pub use postgres::{ConnectError, LivePostgres, PostgresClient, RemainingSessions, ServerFuture};
 pub use queries::{ApiQueries, SECRET, ServerAccess, ServerQueries};
 pub use secrets::PASSWORD_REGENERATED_AT;
 pub use settings::Settings;

@@ -19,7 +19,6 @@ use crate::operand::names;
 use crate::password::Password;
 use crate::queries::{ServerAccess, ServerQueries};
 use crate::saslprep::is_prepared_alike;
-use live::LivePostgres;
 
 mod change;
 mod client;
@@ -30,6 +29,7 @@ mod query;
 pub use change::RemainingSessions;
 pub use client::{PostgresClient, ServerFuture};
 pub use connect::ConnectError;
+pub use live::LivePostgres;
 
 /// How long an answer is used without another query. Together with the next reconcile, an edit of a Secret takes effect within 90
 /// s.

@@ -10,6 +10,7 @@ pub mod conformance;
 pub mod content;
 pub mod objects;
 pub mod oracle;
+pub mod postgres;
 pub mod process;
 pub mod random;
 pub mod run;

@@ -12,7 +12,8 @@ use crate::password::Password;
 use crate::queries::ServerAccess;
 
 /// Connections as the superuser, at the address of the pod.
-pub(super) struct LivePostgres;
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LivePostgres;
 
 impl PostgresClient for LivePostgres {
     fn info<'a>(

@@ -11,7 +11,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use self::rollout::Rollout;
+use self::rollout::SetStep;
 use super::actor::{Actor, RETRY};
 use super::client::{CONTROLLER_MANAGER, Client, is_terminating};
 use super::object::{is_deleting, name, namespace, set as set_field, uid};
@@ -101,7 +101,7 @@ fn sync(
     let (mut status, available_after) = status::of(set, &revisions, &owned, now);
     let mut done = Ok(());
     if !is_deleting(set) {
-        match (Rollout { client, kinds, set, revisions: &revisions, now }).run(&owned) {
+        match (SetStep { client, kinds, set, revisions: &revisions, now }).run(&owned) {
             Ok(outdated) => status::count_deleted(&mut status, outdated),
             Err(Postponed) => done = Err(Postponed),
         }

@@ -94,6 +94,20 @@ fn a_crashing_container_is_restarted_ever_later() {
 }
 
 #[test]
+fn containers_end_for_good_as_the_pod_says() {
+    let last = |image: &str, policy: &str| {
+        let mut pod = pod(image);
+        pod["spec"]["restartPolicy"] = json!(policy);
+        story(&pod, 60).pop().unwrap().1
+    };
+    assert_eq!(last("app:1", "Never"), "Completed 0 false");
+    assert_eq!(last("app:1", "OnFailure"), "Completed 0 false");
+    assert_eq!(last("app:1", "Always"), "running 0 true");
+    assert_eq!(last("crash:1", "Never"), "Error 0 false");
+    assert_ne!(last("crash:1", "OnFailure"), "Error 0 false");
+}
+
+#[test]
 fn missing_objects_hold_the_start_of_a_pod() {
     let mut needy = pod("app:1");
     needy["spec"]["volumes"] = json!([
@@ -184,6 +198,9 @@ fn a_pod_runs_waits_for_its_finalizers_and_goes() {
     assert_eq!(live(&server)["metadata"]["deletionGracePeriodSeconds"], 30);
     let now = testing::settle(&server, &mut actors, now);
     assert_eq!(live(&server)["metadata"]["deletionGracePeriodSeconds"], 0);
+    assert_eq!(live(&server)["status"]["phase"], "Failed");
+    let ended = live(&server)["status"]["containerStatuses"][0]["state"]["terminated"].clone();
+    assert_eq!((&ended["exitCode"], &ended["reason"]), (&json!(137), &json!("Error")));
     testing::merge(&server, "pods", "a", json!({ "metadata": { "finalizers": null } }));
     testing::settle(&server, &mut actors, now);
     assert_eq!(testing::get(&server, "pods", "a"), None);

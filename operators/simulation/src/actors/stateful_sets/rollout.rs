@@ -13,7 +13,7 @@ use super::{KindIds, Postponed, claims, is_done, member, pod_state};
 use crate::api_server::request::DeleteOptions;
 
 /// A set that is not being deleted.
-pub(super) struct Rollout<'a> {
+pub(super) struct SetStep<'a> {
     pub(super) client: &'a Client<'a>,
     pub(super) kinds: KindIds,
     pub(super) set: &'a Value,
@@ -28,7 +28,7 @@ enum Progress {
     Waits,
 }
 
-impl Rollout<'_> {
+impl SetStep<'_> {
     /// Brings the pods one step further. Returns how many were deleted because their revision is not the present one.
     pub(super) fn run(&self, pods: &[Arc<Value>]) -> Result<i64, Postponed> {
         let range = member::range(self.set);
