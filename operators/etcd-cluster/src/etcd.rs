@@ -1,13 +1,14 @@
 //! The etcd behind a cluster: the operator queries and changes it through its members.
 
-mod act;
+pub mod act;
 mod channel_pool;
 mod client;
 mod error;
 mod grpc_client;
 mod http;
-mod responses;
+pub mod responses;
 mod volume_reports;
 
 pub use client::{EtcdClient, MemberEndpoint};
+pub use error::EtcdClientError;
 pub use grpc_client::GrpcEtcdClient;

@@ -27,7 +27,7 @@ mod scope;
 pub use kind::{EtcdCluster, EtcdClusterKind};
 pub use scope::Scope;
 
-use etcd::EtcdClient as _;
+use etcd::{EtcdClient, GrpcEtcdClient};
 use observe::Stores;
 use observe::live::LiveSystems;
 use plan::{EtcdAct, EtcdPlan, Observed};
@@ -67,25 +67,27 @@ pub struct Settings {
 }
 
 /// The operator: the stores that it reads, and the live systems that it queries and changes.
-pub struct EtcdClusterOperator {
+pub struct EtcdClusterOperator<E = GrpcEtcdClient> {
     stores: Stores,
-    live: LiveSystems,
+    live: LiveSystems<E>,
     settings: Settings,
 }
 
 impl EtcdClusterOperator {
     /// The controller's name.
     pub const NAME: &'static str = kind::CONTROLLER;
+}
 
-    /// An operator over these caches.
+impl<E: EtcdClient> EtcdClusterOperator<E> {
+    /// An operator over these caches, which reaches etcd through `etcd`.
     #[must_use]
-    pub fn new(cache: &mut Cache, client: Client, settings: Settings) -> Self {
-        Self { stores: Stores::new(cache), live: LiveSystems::new(client), settings }
+    pub fn new(cache: &mut Cache, client: Client, etcd: E, settings: Settings) -> Self {
+        Self { stores: Stores::new(cache), live: LiveSystems::new(client, etcd), settings }
     }
 }
 
-impl Operator for EtcdClusterOperator {
-    const NAME: &'static str = Self::NAME;
+impl<E: EtcdClient> Operator for EtcdClusterOperator<E> {
+    const NAME: &'static str = kind::CONTROLLER;
     type Object = EtcdCluster;
     type Observed = Observed;
     type Act = EtcdAct;

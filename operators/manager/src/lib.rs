@@ -20,6 +20,7 @@ mod args;
 mod compat;
 mod error;
 mod health;
+mod operands;
 mod own_pod;
 mod server;
 mod wiring;
@@ -27,6 +28,7 @@ mod wiring;
 pub use args::Args;
 pub use error::ManagerError;
 pub use health::WatchChecks;
+pub use operands::{NetworkClients, OperandClients};
 
 use server::{HealthReporter, HealthServer, MetricsOptions, MetricsServer};
 use wiring::{ControllerSet, Leadership, Manager};
@@ -47,20 +49,22 @@ pub async fn run(args: Args) -> Result<(), ManagerError> {
     let (health, background) = (Arc::new(WatchChecks::default()), CancellationToken::new());
     // Before the first request to the API server, which may be unavailable: the kubelet kills a process that does not answer probes.
     let servers = serve(&args, health.clone(), &client, record_metrics()?, &background).await?;
-    let result = manage(&args, &client, outages, &health, &stop).await;
+    let result = manage(&args, &client, &NetworkClients, outages, &health, &stop).await;
     background.cancel();
     servers.join_all().await;
     telemetry.shutdown().await;
     result
 }
 
-/// Contends for leadership and runs the controllers while it lasts, until `stop`. `health` reports the watches.
+/// Contends for leadership and runs the controllers while it lasts, until `stop`. They reach the API server through `client`, and
+/// everything else through `operands`. `health` reports the watches.
 ///
 /// # Errors
 /// The controllers cannot be created, or the Lease is lost.
 pub async fn manage(
     args: &Args,
     client: &Client,
+    operands: &impl OperandClients,
     outages: Outages,
     health: &WatchChecks,
     stop: &CancellationToken,
@@ -75,7 +79,7 @@ pub async fn manage(
     background.spawn(outages.clone().probe(client.clone()));
     let leading = Leadership { lease, fence, outages };
     let watches = CancellationToken::new();
-    let result = match stop.run_until_cancelled(Manager::new(args, client, &identity, leading)).await {
+    let result = match stop.run_until_cancelled(Manager::new(args, client, operands, &identity, leading)).await {
         Some(Ok(manager)) => {
             health.set(manager.health());
             lead(elector, manager.start(client, &watches), stop).await

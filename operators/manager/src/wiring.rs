@@ -1,4 +1,4 @@
-//! Connects operators to caches. A new operator is one line in [`OPERATORS`].
+//! Connects operators to caches. A new operator is one line in [`operators`].
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -19,32 +19,37 @@ use tokio_util::sync::CancellationToken;
 
 use crate::args::Args;
 use crate::error::ManagerError;
+use crate::operands::OperandClients;
 use crate::{agent_image, own_pod};
 
 /// All operators, by the name of their controller.
-const OPERATORS: [(&str, ControllerFactory); 5] = [
-    (my_app::MyAppOperator::NAME, |cache, shared| {
-        let operator = my_app::MyAppOperator::new(cache).with_limit(shared.pod_overrides);
-        shared.tie(operator.with_client(shared.client.clone()))
-    }),
-    (sample::SampleOperator::NAME, |cache, shared| shared.tie(sample::SampleOperator::new(cache))),
-    (SampleDBOperator::NAME, |cache, shared| {
-        shared.tie(SampleDBOperator::new(cache, shared.client.clone(), shared.databases()))
-    }),
-    (SnapshotOperator::NAME, |cache, shared| {
-        shared.tie(SnapshotOperator::new(cache, shared.client.clone(), shared.databases()))
-    }),
-    (EtcdClusterOperator::NAME, |cache, shared| {
-        shared.tie(EtcdClusterOperator::new(cache, shared.client.clone(), shared.etcd.clone()))
-    }),
-];
+fn operators<C: OperandClients>() -> [(&'static str, ControllerFactory<C>); 5] {
+    [
+        (my_app::MyAppOperator::NAME, |cache, shared| {
+            let operator = my_app::MyAppOperator::new(cache).with_limit(shared.pod_overrides);
+            shared.tie(operator.with_client(shared.client.clone()))
+        }),
+        (sample::SampleOperator::NAME, |cache, shared| shared.tie(sample::SampleOperator::new(cache))),
+        (SampleDBOperator::NAME, |cache, shared| {
+            shared.tie(SampleDBOperator::new(cache, shared.client.clone(), shared.databases()))
+        }),
+        (SnapshotOperator::NAME, |cache, shared| {
+            shared.tie(SnapshotOperator::new(cache, shared.client.clone(), shared.databases()))
+        }),
+        (EtcdClusterOperator::NAME, |cache, shared| {
+            let etcd = shared.operands.etcd();
+            shared.tie(EtcdClusterOperator::new(cache, shared.client.clone(), etcd, shared.etcd.clone()))
+        }),
+    ]
+}
 
-type ControllerFactory = fn(&mut Cache, &ControllerContext<'_>) -> ControllerRun;
+type ControllerFactory<C> = fn(&mut Cache, &ControllerContext<'_, C>) -> ControllerRun;
 type ControllerRun = Box<dyn FnOnce(CancellationToken) -> Pin<Box<dyn Future<Output = ()> + Send>>>;
 
 /// What every controller is created from.
-struct ControllerContext<'a> {
+struct ControllerContext<'a, C> {
     client: &'a Client,
+    operands: &'a C,
     publisher: &'a dyn Fn(&'static str) -> Publisher,
     foreign: Arc<ForeignLeases>,
     settings: ControllerSettings,
@@ -53,7 +58,7 @@ struct ControllerContext<'a> {
     catalog: Key,
 }
 
-impl ControllerContext<'_> {
+impl<C> ControllerContext<'_, C> {
     fn databases(&self) -> sample_db::Settings {
         sample_db::Settings { agent_image: self.etcd.agent_image.clone(), catalog: self.catalog.clone() }
     }
@@ -90,15 +95,23 @@ impl Manager {
     ///
     /// # Errors
     /// `args` select an unknown controller.
-    pub async fn new(args: &Args, client: &Client, identity: &str, leading: Leadership) -> Result<Self, ManagerError> {
+    pub async fn new<C: OperandClients>(
+        args: &Args,
+        client: &Client,
+        operands: &C,
+        identity: &str,
+        leading: Leadership,
+    ) -> Result<Self, ManagerError> {
+        let operators = operators::<C>();
         let Leadership { lease, fence, outages } = leading;
-        let names: Vec<&str> = OPERATORS.iter().map(|(name, _)| *name).collect();
+        let names: Vec<&str> = operators.iter().map(|(name, _)| *name).collect();
         let selected = args.controllers.select(&names)?;
         let (publisher, events) = events::channel(client.clone(), identity);
         let environment = |name: &str| std::env::var(name).ok();
         let own_pod = own_pod::key(environment).map(|key| (key, publisher("manager")));
         let shared = ControllerContext {
             client,
+            operands,
             publisher: &publisher,
             foreign: Arc::new(ForeignLeases::new(client.clone())),
             settings: ControllerSettings {
@@ -114,7 +127,7 @@ impl Manager {
             catalog: catalog(environment, &lease),
         };
         let mut cache = Cache::new(&args.watch_namespaces.0);
-        let wanted = OPERATORS.iter().filter(|(name, _)| selected.contains(name));
+        let wanted = operators.iter().filter(|(name, _)| selected.contains(name));
         let controllers = wanted.map(|(_, wire)| wire(&mut cache, &shared)).collect();
         Ok(Self { cache, controllers, own_pod, outages, events: Box::pin(events) })
     }

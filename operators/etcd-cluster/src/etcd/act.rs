@@ -16,7 +16,10 @@ const RETRYABLE: &[&str] = &[
 ];
 
 /// The result of a change that was sent to a member and failed.
-pub(super) fn result(change: &EtcdChange, error: &EtcdClientError) -> Result<(), Error> {
+///
+/// # Errors
+/// Transient, unless etcd had made the change before.
+pub fn result(change: &EtcdChange, error: &EtcdClientError) -> Result<(), Error> {
     match error {
         EtcdClientError::Rejected(message) if is_done(change, message) => Ok(()),
         // 3.2 and earlier. The client records it, and the next reconcile does not transfer leadership.
@@ -42,7 +45,8 @@ pub(super) fn result(change: &EtcdChange, error: &EtcdClientError) -> Result<(),
 }
 
 /// The error of a change that was not sent, because no member could be reached.
-pub(super) fn unreachable(last: Option<&EtcdClientError>) -> Error {
+#[must_use]
+pub fn unreachable(last: Option<&EtcdClientError>) -> Error {
     let why = last.map_or("none has an address".to_owned(), |error| format!("the last one tried {error}"));
     Error::transient(EtcdClusterReason::EtcdUnreachable, format!("no member can be reached for the change: {why}"))
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// Why a call failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum EtcdClientError {
+pub enum EtcdClientError {
     /// Nothing listens at the address.
     Refused,
     /// There is no route to the address.
@@ -26,7 +26,8 @@ pub(super) enum EtcdClientError {
 
 impl EtcdClientError {
     /// Whether etcd answered. Otherwise the result of the request is unknown.
-    pub(super) fn is_answer(&self) -> bool {
+    #[must_use]
+    pub fn is_answer(&self) -> bool {
         matches!(self, Self::AuthRequired(_) | Self::Unimplemented | Self::Rejected(_))
     }
 

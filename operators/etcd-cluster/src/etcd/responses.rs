@@ -8,24 +8,28 @@ use super::error::EtcdClientError;
 use crate::plan::{Alarm, EndpointStatus, ListedMember};
 
 /// The raised alarms, by member id.
-pub(super) type Alarms = Vec<(u64, Alarm)>;
+pub type Alarms = Vec<(u64, Alarm)>;
 
 /// The response of one member to the query of its status.
 #[derive(Clone, Debug)]
-pub(super) struct MemberResponse {
-    pub(super) pod: Arc<str>,
-    pub(super) address: Box<str>,
-    pub(super) status: Result<Status, EtcdClientError>,
+pub struct MemberResponse {
+    /// The member's pod.
+    pub pod: Arc<str>,
+    /// Its address.
+    pub address: Box<str>,
+    /// Its status.
+    pub status: Result<Status, EtcdClientError>,
 }
 
 /// The status of one member, and the alarms that it reports.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Status {
-    pub(super) endpoint: EndpointStatus,
+pub struct Status {
+    /// What it reports of itself.
+    pub endpoint: EndpointStatus,
     /// The Raft term, which grows with each election.
-    pub(super) term: u64,
+    pub term: u64,
     /// None if its version does not report alarms.
-    pub(super) alarms: Option<Alarms>,
+    pub alarms: Option<Alarms>,
 }
 
 impl Status {
@@ -59,7 +63,10 @@ impl From<StatusResponse> for Status {
 /// The members to query for what takes quorum, best first; the error is why there is none. Once the cluster id is `latched`, only
 /// members of that cluster count: by the list of another one, all of them would be foreign, and their volumes would belong to no
 /// member.
-pub(super) fn endpoints_to_query(
+///
+/// # Errors
+/// Why no member can be queried.
+pub fn endpoints_to_query(
     responses: &[MemberResponse],
     latched: Option<u64>,
 ) -> Result<Vec<(&MemberResponse, &Status)>, String> {
@@ -83,7 +90,8 @@ pub(super) fn endpoints_to_query(
 
 /// Why the list of a member is not that of its cluster, if it is not: a member that has bootstrapped again lists only itself, and
 /// a leader of others lists them.
-pub(super) fn list_rejection(
+#[must_use]
+pub fn list_rejection(
     responses: &[MemberResponse],
     (response, status): (&MemberResponse, &Status),
     members: &[ListedMember],
@@ -134,7 +142,8 @@ fn unreachable_reason(responses: &[MemberResponse]) -> String {
 }
 
 /// Why a member has not listed the members.
-pub(super) fn list_failure(pod: &str, error: &EtcdClientError) -> String {
+#[must_use]
+pub fn list_failure(pod: &str, error: &EtcdClientError) -> String {
     match error {
         // Without the time, which differs from query to query.
         EtcdClientError::Timeout(_) => format!("a linearizable read through {pod} timed out"),

@@ -20,42 +20,42 @@ use serde_json::Value;
 use super::by_name::{ObjectReader, ObjectsByName};
 use super::queries::{ObjectLookup, Queries};
 use crate::EtcdCluster;
-use crate::etcd::{EtcdClient, GrpcEtcdClient, MemberEndpoint};
+use crate::etcd::{EtcdClient, MemberEndpoint};
 use crate::plan::{Etcd, objects};
 
 /// The API server and etcd, with what is cached of them between reconciles.
-pub(crate) struct LiveSystems {
+pub(crate) struct LiveSystems<E> {
     pub(crate) client: Client,
-    pub(crate) etcd: GrpcEtcdClient,
+    pub(crate) etcd: E,
     namespaces: NamespaceReader,
     by_name: ObjectsByName,
 }
 
 /// Queries about one cluster, for one reconcile.
-pub(crate) struct LiveQueries<'a> {
-    systems: &'a LiveSystems,
+pub(crate) struct LiveQueries<'a, E> {
+    systems: &'a LiveSystems<E>,
     cluster: &'a Key,
     by_name: ObjectReader<'a>,
 }
 
-impl LiveSystems {
-    /// The API server that `client` reaches, and its etcd clusters.
-    pub(crate) fn new(client: Client) -> Self {
+impl<E: EtcdClient> LiveSystems<E> {
+    /// The API server that `client` reaches, and its etcd clusters, which `etcd` reaches.
+    pub(crate) fn new(client: Client, etcd: E) -> Self {
         Self {
             namespaces: NamespaceReader::new(client.clone()),
             by_name: ObjectsByName::new(client.clone()),
-            etcd: GrpcEtcdClient::default(),
+            etcd,
             client,
         }
     }
 
     /// Begins a reconcile of that cluster.
-    pub(crate) fn queries<'a>(&'a self, cluster: &'a Key) -> LiveQueries<'a> {
+    pub(crate) fn queries<'a>(&'a self, cluster: &'a Key) -> LiveQueries<'a, E> {
         LiveQueries { systems: self, cluster, by_name: self.by_name.reader(cluster) }
     }
 }
 
-impl Queries for LiveQueries<'_> {
+impl<E: EtcdClient> Queries for LiveQueries<'_, E> {
     fn now(&self) -> Timestamp {
         runtime::clock::now()
     }

@@ -235,12 +235,13 @@ fn a_quota_that_the_next_pod_exceeds_even_without_the_current_one_rejects_it() {
 /// The token of a new cluster is such a name, too.
 #[tokio::test]
 async fn new_names_differ() {
-    let live = live::LiveSystems::new(kube::Client::new(
+    let client = kube::Client::new(
         tower::service_fn(|_: http::Request<kube::client::Body>| {
             ready(Ok::<_, std::convert::Infallible>(http::Response::new(kube::client::Body::empty())))
         }),
         "n",
-    ));
+    );
+    let live = live::LiveSystems::new(client, crate::etcd::GrpcEtcdClient::new());
     let (key, cluster) = (Key::new("n", "c"), cluster(&json!({}), &json!({})));
     let queries = live.queries(&key);
     let names: BTreeSet<_> = (0..100).map(|_| names::of(&cluster, queries.random())).collect();
