@@ -3,8 +3,8 @@
 //! An actor reacts to the changes of some kinds, after a random latency, and brings what it owns up to the present state in one
 //! step. Each step repeats no write that changed nothing, so a world in which no one else writes becomes silent.
 //!
-//! Not modelled: the controllers of HorizontalPodAutoscalers, PodDisruptionBudgets and quotas, the binding of PVCs, EndpointSlices,
-//! the Events that controllers record, and nodes that fail.
+//! Not modelled: the controllers of HorizontalPodAutoscalers, PodDisruptionBudgets and quotas, the Events that controllers record,
+//! and nodes that fail.
 
 use std::time::Duration;
 
@@ -15,9 +15,11 @@ use crate::api_server::state::StoredState;
 use crate::random::Random;
 
 mod actor;
+pub mod claims;
 pub mod client;
 mod conditions;
 pub mod deployments;
+pub mod endpoints;
 pub mod garbage;
 pub mod jobs;
 pub mod namespaces;
@@ -29,20 +31,23 @@ mod selector;
 pub mod stateful_sets;
 
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 
 pub use actor::Actor;
+use pods::program::Programs;
 
-/// All actors.
+/// All actors. The kubelets run these programs as their models say.
 #[must_use]
-pub fn all() -> Vec<Box<dyn Actor>> {
+pub fn all(programs: Vec<Box<dyn Programs>>) -> Vec<Box<dyn Actor>> {
     vec![
         Box::new(garbage::GarbageCollector::default()),
         Box::new(namespaces::NamespaceController),
         Box::new(deployments::DeploymentController),
         Box::new(replica_sets::ReplicaSetController),
         Box::new(pods::Scheduler::default()),
-        Box::new(pods::Kubelet::default()),
+        Box::new(pods::Kubelet::with(programs)),
+        Box::new(claims::ClaimControllers),
+        Box::new(endpoints::EndpointSliceController),
         Box::new(stateful_sets::StatefulSetController::default()),
         Box::new(jobs::JobController::default()),
         Box::new(jobs::TtlController),
@@ -105,7 +110,7 @@ mod tests {
     #[test]
     fn no_actor_writes_anything_in_a_world_at_rest() {
         let server = testing::server();
-        let mut actors = all();
+        let mut actors = all(Vec::new());
         testing::settle(&server, &mut actors, runtime::clock::now());
         testing::create(&server, "deployments", testing::deployment("a", 2));
         let now = testing::settle(&server, &mut actors, runtime::clock::now());

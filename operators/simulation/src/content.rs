@@ -34,7 +34,7 @@ pub fn of(state: &StoredState, scenario: &Scenario) -> BTreeMap<String, Value> {
         let Some(kind) = state.kinds().plural(plural) else { continue };
         for ((_, name), object) in state.all(kind).filter(|((namespace, _), _)| namespace == NAMESPACE) {
             let mut object = Value::clone(object);
-            strip(&mut object);
+            strip(&mut object, scenario.volatile);
             if !scenario.roots.contains(plural) {
                 // Who plays another controller words its status by what it has been through.
                 object["status"]["conditions"].take();
@@ -45,13 +45,13 @@ pub fn of(state: &StoredState, scenario: &Scenario) -> BTreeMap<String, Value> {
     content
 }
 
-fn strip(value: &mut Value) {
+fn strip(value: &mut Value, volatile: &[&str]) {
     match value {
         Value::Object(fields) => {
-            fields.retain(|name, _| !VOLATILE.contains(&name.as_str()));
-            fields.values_mut().for_each(strip);
+            fields.retain(|name, _| !VOLATILE.contains(&name.as_str()) && !volatile.contains(&name.as_str()));
+            fields.values_mut().for_each(|field| strip(field, volatile));
         }
-        Value::Array(items) => items.iter_mut().for_each(strip),
+        Value::Array(items) => items.iter_mut().for_each(|item| strip(item, volatile)),
         _ => {}
     }
 }
@@ -114,7 +114,9 @@ mod tests {
     fn what_every_run_gives_anew_is_left_out() {
         let mut object =
             json!({ "metadata": { "uid": "u", "name": "n", "ownerReferences": [{ "uid": "o", "name": "p" }] } });
-        strip(&mut object);
+        strip(&mut object, &[]);
         assert_eq!(object, json!({ "metadata": { "name": "n", "ownerReferences": [{ "name": "p" }] } }));
+        strip(&mut object, &["ownerReferences"]);
+        assert_eq!(object, json!({ "metadata": { "name": "n" } }));
     }
 }

@@ -10,9 +10,6 @@ mod end;
 mod honesty;
 mod writers;
 
-/// More writes of managers than this in one run are an unbounded retry.
-const MOST_WRITES: usize = 600;
-
 /// The violated properties, each as a sentence.
 #[must_use]
 pub fn violations(state: &StoredState, scenario: &Scenario) -> Vec<String> {
@@ -23,8 +20,9 @@ pub fn violations(state: &StoredState, scenario: &Scenario) -> Vec<String> {
     found.extend(end::violations(state, scenario));
     found.extend(deletions(state, scenario));
     let writes = state.audit().iter().filter(|entry| is_manager(entry)).count();
-    if writes > MOST_WRITES {
-        found.push(format!("the managers sent {writes} writes, more than {MOST_WRITES}"));
+    let most = scenario.most_writes;
+    if writes > most {
+        found.push(format!("the managers sent {writes} writes, more than {most}"));
     }
     found
 }

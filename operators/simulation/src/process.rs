@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::api_server::SimulatedApiServer;
+use crate::operands::SimulatedOperands;
 use crate::story::Story;
 
 /// How soon a kubelet starts a container again that has ended.
@@ -38,12 +39,13 @@ pub async fn supervise(
     name: String,
     flags: Arc<[String]>,
     server: SimulatedApiServer,
+    operands: SimulatedOperands,
     mut commands: mpsc::UnboundedReceiver<ManagerCommand>,
     story: Story,
 ) -> Result<(), ManagerError> {
     loop {
         story.tell(&name, "starts");
-        let pause = match run_once(&name, &flags, &server, &mut commands).await? {
+        let pause = match run_once(&name, &flags, &server, &operands, &mut commands).await? {
             Ending::WorldEnded => return Ok(()),
             Ending::Ended(Err(error)) if !error.to_string().starts_with(LEASE_LOST) => return Err(error),
             Ending::Ended(result) => {
@@ -67,13 +69,14 @@ async fn run_once(
     name: &str,
     flags: &[String],
     server: &SimulatedApiServer,
+    operands: &SimulatedOperands,
     commands: &mut mpsc::UnboundedReceiver<ManagerCommand>,
 ) -> Result<Ending, ManagerError> {
     let outages = Outages::default();
     let client = server.client(name, &outages);
     let flags: Vec<&str> = flags.iter().map(String::as_str).chain(["--identity", name]).collect();
     let (args, health, stop) = (Args::of(&flags)?, WatchChecks::default(), CancellationToken::new());
-    let running = manage(&args, &client, outages, &health, &stop);
+    let running = manage(&args, &client, operands, outages, &health, &stop);
     tokio::pin!(running);
     let command = tokio::select! {
         biased;

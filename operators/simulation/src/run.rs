@@ -17,7 +17,9 @@ use crate::api_server::fate::Rates;
 use crate::api_server::kinds::Kinds;
 use crate::api_server::request::{ApiRequest, Verb};
 use crate::api_server::state::StoredState;
+use crate::etcd::EtcdRates;
 use crate::objects::NAMESPACE;
+use crate::operands::SimulatedOperands;
 use crate::process::{ManagerCommand, supervise};
 use crate::random::Random;
 use crate::scenario::Scenario;
@@ -87,6 +89,7 @@ fn begin() -> Timestamp {
 struct World<'a> {
     scenario: &'a Scenario,
     server: SimulatedApiServer,
+    operands: SimulatedOperands,
     story: Story,
     managers: Vec<Manager>,
     begun: Instant,
@@ -102,9 +105,12 @@ impl<'a> World<'a> {
         let story = Story::begin();
         let server = SimulatedApiServer::new(StoredState::new(Kinds::all()), random.fork());
         for namespace in ["default", MANAGERS_NAMESPACE, NAMESPACE] {
-            create_namespace(&server, namespace)?;
+            create(&server, "namespaces", json!({ "metadata": { "name": namespace } }))?;
         }
-        for actor in actors::all() {
+        create(&server, "storageclasses", default_class())?;
+        // Theirs is a sequence beside those that are forked here: worlds of other scenarios stay as they were.
+        let operands = SimulatedOperands::new(Random::new(random.clone().number().rotate_left(32)));
+        for actor in actors::all(operands.programs()).into_iter().chain(operands.actors()) {
             spawn_local(actors::run(actor, server.clone(), random.fork()));
         }
         let flags: Arc<[String]> = [
@@ -113,8 +119,8 @@ impl<'a> World<'a> {
             "--agent-image=localhost/agent:1".to_owned(),
         ]
         .into();
-        let managers = (0..2).map(|index| Manager::start(index, &flags, &server, &story)).collect();
-        Ok(Self { scenario, server, story, managers, begun: Instant::now() })
+        let managers = (0..2).map(|index| Manager::start(index, &flags, &server, &operands, &story)).collect();
+        Ok(Self { scenario, server, operands, story, managers, begun: Instant::now() })
     }
 
     /// Lets the steps happen, then waits until the world has converged.
@@ -131,9 +137,11 @@ impl<'a> World<'a> {
         drop(acts);
         let mut violations = users.await?;
         self.server.faults(|faults| faults.rates = Rates::NONE);
+        self.operands.etcd.set_rates(EtcdRates::NONE);
         let settled = self.settle().await;
         violations.extend(settled.err());
         violations.extend(self.server.read(|state| oracle::violations(state, self.scenario)));
+        violations.extend(self.server.read(|state| self.operands.violations(state)));
         let (writes, content) = self.server.read(|state| (oracle::writes(state), content::of(state, self.scenario)));
         for (seconds, who, what) in writes {
             self.story.tell_at(seconds, &who, what);
@@ -167,6 +175,20 @@ impl<'a> World<'a> {
                     sleep(time).await;
                     server.faults(|faults| faults.rates = Rates::NONE);
                 });
+            }
+            Happening::EtcdStorm(rates, time) => {
+                self.story.tell("network", format!("fails for {time:?} before etcd: {rates:?}"));
+                self.operands.etcd.set_rates(rates.clone());
+                let (etcd, time) = (self.operands.etcd.clone(), *time);
+                spawn_local(async move {
+                    sleep(time).await;
+                    etcd.set_rates(EtcdRates::NONE);
+                });
+            }
+            Happening::KillEtcd(number) => {
+                if let Some(pod) = self.operands.etcd.kill(*number) {
+                    self.story.tell("node", format!("kills etcd in the pod {pod}"));
+                }
             }
             Happening::Compaction => {
                 self.story.tell("API server", "forgets earlier changes");
@@ -213,10 +235,17 @@ impl<'a> World<'a> {
 }
 
 impl Manager {
-    fn start(index: usize, flags: &Arc<[String]>, server: &SimulatedApiServer, story: &Story) -> Self {
+    fn start(
+        index: usize,
+        flags: &Arc<[String]>,
+        server: &SimulatedApiServer,
+        operands: &SimulatedOperands,
+        story: &Story,
+    ) -> Self {
         let (commands, receiver) = mpsc::unbounded_channel();
         let name = format!("manager-{index}");
-        let task = spawn_local(supervise(name, flags.clone(), server.clone(), receiver, story.clone()));
+        let (server, operands) = (server.clone(), operands.clone());
+        let task = spawn_local(supervise(name, flags.clone(), server, operands, receiver, story.clone()));
         Self { commands, task }
     }
 }
@@ -233,9 +262,20 @@ async fn act(mut acts: mpsc::UnboundedReceiver<UserAct>, server: SimulatedApiSer
     failures
 }
 
-fn create_namespace(server: &SimulatedApiServer, name: &str) -> Result<(), ManagerError> {
-    let kind = server.read(|state| state.kinds().plural("namespaces")).ok_or("the model has no namespaces")?;
-    let body = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
+/// The StorageClass of PVCs that name none.
+fn default_class() -> Value {
+    let annotations = json!({ "storageclass.kubernetes.io/is-default-class": "true" });
+    json!({ "metadata": { "name": "standard", "annotations": annotations }, "provisioner": "example.com/disk" })
+}
+
+/// Creates an object that is in no namespace.
+fn create(server: &SimulatedApiServer, plural: &str, mut body: Value) -> Result<(), ManagerError> {
+    let found = server.read(|state| {
+        let id = state.kinds().plural(plural)?;
+        state.kinds().get(id).map(|kind| (id, kind.api_version(), kind.kind.clone()))
+    });
+    let (kind, api_version, name) = found.ok_or("the model lacks a kind of every world")?;
+    (body["apiVersion"], body["kind"]) = (json!(api_version), json!(name));
     let request = ApiRequest {
         user: "user".to_owned(),
         kind,

@@ -2,13 +2,14 @@
 
 mod definition;
 mod deletion;
+pub mod etcd_cluster;
 pub mod my_app;
 pub mod sample;
 
 pub use definition::Scenario;
 
 /// All scenarios.
-pub const ALL: [Scenario; 2] = [sample::SCENARIO, my_app::SCENARIO];
+pub const ALL: [Scenario; 3] = [sample::SCENARIO, my_app::SCENARIO, etcd_cluster::SCENARIO];
 
 /// The scenario of that name.
 #[must_use]

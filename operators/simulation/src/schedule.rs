@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::api_server::fate::Rates;
+use crate::etcd::EtcdRates;
 use crate::process::ManagerCommand;
 use crate::random::Random;
 use crate::scenario::Scenario;
@@ -28,6 +29,10 @@ pub enum Happening {
     Away(Duration),
     /// Requests and watches fail at these rates for that time.
     Storm(Rates, Duration),
+    /// Calls of managers to etcd fail at these rates for that time.
+    EtcdStorm(EtcdRates, Duration),
+    /// The etcd of that number is killed, and restarted by its kubelet.
+    KillEtcd(u64),
     /// The API server forgets earlier changes: watches that resume from before get 410.
     Compaction,
     /// All watches are cut.
@@ -58,6 +63,12 @@ pub fn draw(scenario: &Scenario, random: &mut Random) -> Vec<Step> {
     for _ in 0..faults {
         let what = fault(random);
         steps.push(Step { at: moment(random), what });
+    }
+    if let Some(operand_fault) = scenario.operand_fault {
+        for _ in 0..random.between(2, 6) {
+            let what = operand_fault(random);
+            steps.push(Step { at: moment(random), what });
+        }
     }
     steps.sort_by_key(|step| step.at);
     steps.extend((scenario.wanted)(random).into_iter().map(|act| Step { at: LENGTH, what: Happening::User(act) }));

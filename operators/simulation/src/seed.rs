@@ -83,7 +83,11 @@ fn last_puts(scenario: &Scenario, steps: &[Step]) -> Vec<Step> {
             match act.what {
                 Deed::Put(_) => drop(last.insert((act.plural, act.name.clone()), step.what.clone())),
                 Deed::Delete(_) => drop(last.remove(&(act.plural, act.name.clone()))),
-                Deed::Edit(_) | Deed::EraseStatus => {}
+                Deed::Edit(_)
+                | Deed::EraseStatus
+                | Deed::EraseStatusWith(_)
+                | Deed::DeletePod { .. }
+                | Deed::Await(_) => {}
             }
         }
     }

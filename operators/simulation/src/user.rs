@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 
 use crate::api_server::SimulatedApiServer;
 use crate::api_server::request::{ApiError, ApiRequest, DeleteOptions, Patch, Propagation, Subresource, Verb};
-use crate::objects::NAMESPACE;
+use crate::objects::{NAMESPACE, claims_ready, is_status_current, objects};
 
 /// How long a user waits before the next try.
 const RETRY: Duration = Duration::from_secs(2);
-/// How often a user tries: a database may take minutes to end.
-const TRIES: usize = 300;
+/// How often a user tries: a database may take minutes to end, or to be upgraded.
+const TRIES: usize = 600;
 
 /// What a user does to one object.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,6 +35,17 @@ pub enum Deed {
     Edit(Value),
     /// Its status is lost, as after a restore from a backup.
     EraseStatus,
+    /// The same, unless its status lacks that field: what was not recorded yet cannot be recovered.
+    EraseStatusWith(&'static str),
+    /// One of the pods that it controls is deleted, unless its status lacks that field.
+    DeletePod {
+        /// Which one, modulo their count.
+        which: u64,
+        /// That field.
+        unless_lacks: &'static str,
+    },
+    /// The user waits until its present generation is Ready, or Stalled for one of these reasons.
+    Await(&'static [&'static str]),
 }
 
 impl UserAct {
@@ -71,10 +82,39 @@ impl UserAct {
                 self.send(server, None, Verb::Patch(Patch::Merge(patch.clone())))?;
                 Ok(format!("edits {about}: {patch}"))
             }
-            Deed::EraseStatus => {
+            Deed::EraseStatusWith(field) if live["status"][*field].is_null() => Ok(format!("leaves {about} alone")),
+            Deed::DeletePod { which, unless_lacks } => self.delete_pod(server, &live, *which, unless_lacks),
+            Deed::Await(reasons) if is_awaited(&live, reasons) => Ok(format!("has waited for {about}")),
+            Deed::Await(_) => Err(refusal(format!("{about} is neither Ready nor Stalled"))),
+            Deed::EraseStatus | Deed::EraseStatusWith(_) => {
                 let patch = json!({ "status": null });
                 self.send(server, Some(Subresource::Status), Verb::Patch(Patch::Merge(patch)))?;
                 Ok(format!("erases the status of {about}"))
+            }
+        }
+    }
+
+    fn delete_pod(
+        &self,
+        server: &SimulatedApiServer,
+        live: &Value,
+        which: u64,
+        unless_lacks: &str,
+    ) -> Result<String, ApiError> {
+        let is_owner = |owner: &Value| owner["uid"] == live["metadata"]["uid"] && owner["controller"] == true;
+        let pods: Vec<String> = server.read(|state| {
+            let is_owned =
+                |pod: &Value| pod["metadata"]["ownerReferences"].as_array().is_some_and(|all| all.iter().any(is_owner));
+            objects(state, "pods").filter(|(_, pod)| is_owned(pod)).map(|(name, _)| name.to_owned()).collect()
+        });
+        let place = which.checked_rem(u64::try_from(pods.len()).unwrap_or_default());
+        let pod = place.and_then(|place| pods.get(usize::try_from(place).ok()?));
+        match pod.filter(|_| !live["status"][unless_lacks].is_null()) {
+            None => Ok(format!("leaves the pods of {} alone", self.name)),
+            Some(pod) => {
+                let of = Self { plural: "pods", name: pod.clone(), what: self.what.clone() };
+                of.send(server, None, Verb::Delete(DeleteOptions::default()))?;
+                Ok(format!("deletes pods {pod}"))
             }
         }
     }
@@ -138,5 +178,62 @@ fn unknown(plural: &str) -> ApiError {
 }
 
 fn terminating(about: &str) -> ApiError {
-    ApiError { code: 409, reason: "Conflict", message: format!("{about} is terminating"), causes: Vec::new() }
+    refusal(format!("{about} is terminating"))
+}
+
+/// What a user retries later.
+fn refusal(message: String) -> ApiError {
+    ApiError { code: 409, reason: "Conflict", message, causes: Vec::new() }
+}
+
+/// Whether an object is Ready in its present generation, or Stalled for one of these reasons.
+fn is_awaited(live: &Value, reasons: &[&str]) -> bool {
+    let conditions = live["status"]["conditions"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let is_stalled = conditions.iter().any(|condition| {
+        let reason = condition["reason"].as_str().unwrap_or_default();
+        condition["type"] == "Stalled" && condition["status"] == "True" && reasons.contains(&reason)
+    });
+    claims_ready(live) || (is_stalled && is_status_current(live))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::actors::testing;
+
+    #[test]
+    fn a_user_waits_for_ready_or_for_a_refusal() {
+        let object = |observed: u64, type_: &str, reason: &str| {
+            let condition = json!({ "type": type_, "status": "True", "reason": reason });
+            json!({ "metadata": { "generation": 2 }, "status": { "observedGeneration": observed, "conditions": [condition] } })
+        };
+        let is_awaited = |object: &Value| super::is_awaited(object, &["Refused"]);
+        assert!(is_awaited(&object(2, "Ready", "")) && is_awaited(&object(2, "Stalled", "Refused")));
+        assert!(!is_awaited(&object(1, "Ready", "")) && !is_awaited(&object(1, "Stalled", "Refused")));
+        assert!(!is_awaited(&object(2, "Stalled", "Other")) && !is_awaited(&json!({})));
+    }
+
+    #[test]
+    fn a_pod_is_deleted_only_once_status_has_the_field() {
+        let server = testing::server();
+        testing::create(&server, "namespaces", json!({ "metadata": { "name": NAMESPACE } }));
+        let cluster = json!({ "metadata": { "name": "data", "namespace": NAMESPACE }, "spec": { "size": 1 } });
+        let cluster = testing::create(&server, "etcdclusters", cluster);
+        let owner = json!({ "apiVersion": "v1", "kind": "EtcdCluster", "name": "data", "controller": true,
+            "uid": cluster["metadata"]["uid"] });
+        for (name, owners) in [("data-0", json!([owner])), ("other", json!([]))] {
+            let metadata = json!({ "name": name, "namespace": NAMESPACE, "ownerReferences": owners });
+            let spec = json!({ "containers": [{ "name": "app", "image": "app:1" }] });
+            testing::create(&server, "pods", json!({ "metadata": metadata, "spec": spec }));
+        }
+        let what = Deed::DeletePod { which: 3, unless_lacks: "clusterID" };
+        let act = UserAct { plural: "etcdclusters", name: "data".to_owned(), what };
+        let pods = || testing::list(&server, "pods").len();
+        act.attempt(&server).unwrap();
+        assert_eq!(pods(), 2);
+        let status = Verb::Patch(Patch::Merge(json!({ "status": { "clusterID": "a" } })));
+        act.send(&server, Some(Subresource::Status), status).unwrap();
+        assert_eq!(act.attempt(&server).unwrap(), "deletes pods data-0");
+        assert_eq!(pods(), 1);
+    }
 }

@@ -1,7 +1,7 @@
 //! Every scenario survives random schedules: half of them the same in each run, half of them by the seed of this run.
 
 use simulation::run::{Detail, run};
-use simulation::scenario::{Scenario, my_app, sample};
+use simulation::scenario::{Scenario, etcd_cluster, my_app, sample};
 use simulation::seed::{References, judge, schedule};
 
 /// The same seeds in each run: what was survived once is survived again.
@@ -34,8 +34,13 @@ fn my_apps_survive_random_schedules() {
 }
 
 #[test]
+fn etcd_clusters_survive_random_schedules() {
+    survives(&etcd_cluster::SCENARIO, 2);
+}
+
+#[test]
 fn a_seed_tells_the_same_story_twice() {
-    for scenario in [&sample::SCENARIO, &my_app::SCENARIO] {
+    for scenario in [&sample::SCENARIO, &my_app::SCENARIO, &etcd_cluster::SCENARIO] {
         let tell = || run(scenario, &schedule(scenario, 1), 1, Detail::Requests).expect("the world runs").story;
         let (one, other) = (tell(), tell());
         let first = one.iter().zip(&other).find(|(one, other)| one != other);

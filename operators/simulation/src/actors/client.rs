@@ -9,6 +9,7 @@ use super::object;
 use crate::api_server::kinds::KindId;
 use crate::api_server::request::{Answer, ApiError, ApiRequest, DeleteOptions, Patch, Subresource, Verb};
 use crate::api_server::service::SimulatedApiServer;
+use crate::api_server::state::AuditEntry;
 
 /// The user and field manager of the controllers of Kubernetes.
 pub const CONTROLLER_MANAGER: &str = "kube-controller-manager";
@@ -105,6 +106,11 @@ impl<'a> Client<'a> {
     /// As the API server refuses it.
     pub fn delete(&self, target: Target, options: DeleteOptions) -> Result<Value, ApiError> {
         self.send(target, None, Verb::Delete(options))
+    }
+
+    /// The user of the last request that changed something, or tried to, for which `wanted` holds.
+    pub fn last_write(&self, wanted: impl Fn(&AuditEntry) -> bool) -> Option<String> {
+        self.server.read(|state| state.audit().iter().rev().find(|entry| wanted(entry)).map(|entry| entry.user.clone()))
     }
 
     /// Fails the schedule.

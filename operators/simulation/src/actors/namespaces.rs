@@ -92,7 +92,7 @@ mod tests {
     #[test]
     fn a_namespace_goes_with_its_content_and_waits_for_finalizers() {
         let server = testing::server();
-        let mut actors = super::super::all();
+        let mut actors = super::super::all(Vec::new());
         testing::create(&server, "deployments", testing::deployment("a", 1));
         let held =
             json!({ "metadata": { "name": "held", "namespace": NAMESPACE, "finalizers": ["example.com/hold"] } });

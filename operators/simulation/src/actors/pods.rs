@@ -2,19 +2,25 @@
 //!
 //! Nodes have no limits, never fail, and are no objects. Containers start, and some fail by the name of their image: one with `nope`
 //! cannot be pulled, one with `crash` ends with an error a few seconds after each start. Containers of pods that are not always
-//! restarted end a few seconds after their start, and without an error if their image has none of these names. Not modelled, but
-//! noted so that the schedule fails: init containers that fail or keep running, required affinity, required topology spread,
-//! volumes of unbound PVCs, and changes of a running pod's images. Not modelled at all: probes beyond a delay of readiness, hooks,
-//! resources, deadlines of pods, evictions, Events, and the containers' states while a pod without finalizers terminates.
+//! restarted end a few seconds after their start, and without an error if their image has none of these names. Where a model knows
+//! the programs of a pod ([`Programs`](program::Programs)), it decides how its containers start, get ready and end.
+//!
+//! Not modelled, but noted so that the schedule fails: required affinity, required topology spread, and, without such a model, init
+//! containers that fail or keep running, and changes of a running pod's images. Not modelled at all: liveness, hooks, resources,
+//! deadlines of pods, evictions, Events, and the containers' states while a pod without finalizers terminates.
 
 mod collector;
+mod container;
 mod content;
+mod driven;
+mod editors;
 mod exit;
 mod kubelet;
 mod life;
 mod needs;
 mod notes;
 mod placement;
+pub mod program;
 mod scheduler;
 mod status;
 mod unmodelled;

@@ -12,7 +12,7 @@
 //!   can be changed.
 //! - Unknown fields of built-in kinds stay, even if the request is strict.
 //! - Of the admission plugins, pods get tolerations, priority and account, but no volume with the account's token; PVCs get no
-//!   default StorageClass and no finalizer, and each StorageClass allows growth; Namespaces get no `spec.finalizers`.
+//!   finalizer (`actors/claims.rs` adds it), and each StorageClass allows growth; Namespaces get no `spec.finalizers`.
 //! - `spec.nodeName` of a pod may be set once by any write, since there is no subresource `binding`.
 //!
 //! A built-in kind whose defaults are not known, a keyword of a CRD that is not known, the PriorityClass of a pod, IPv6 of a

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::api_server::state::StoredState;
 use crate::random::Random;
+use crate::schedule::Happening;
 use crate::user::UserAct;
 
 /// What a world is about.
@@ -19,6 +20,12 @@ pub struct Scenario {
     pub children: &'static [&'static str],
     /// The plurals of the children that the managers never delete as long as their owner lives.
     pub kept: &'static [&'static str],
+    /// The fields, at any depth, that differ between any two runs: names and ids that are drawn anew.
+    pub volatile: &'static [&'static str],
+    /// More writes of managers than this in one run are an unbounded retry.
+    pub most_writes: usize,
+    /// Draws a fault of what managers talk to besides the API server.
+    pub operand_fault: Option<fn(&mut Random) -> Happening>,
     /// What of its children is not as the spec of an object of a user says, in the end.
     pub children_differ: fn(&StoredState, &str, &Value) -> Vec<String>,
     /// What a user does next.

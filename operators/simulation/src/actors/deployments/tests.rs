@@ -205,7 +205,7 @@ fn the_oldest_empty_replica_sets_beyond_the_limit_are_deleted() {
 #[test]
 fn a_deployment_rolls_out_and_its_orphans_are_adopted() {
     let server = testing::server();
-    let mut actors: Vec<Box<dyn Actor>> = super::super::all();
+    let mut actors: Vec<Box<dyn Actor>> = super::super::all(Vec::new());
     testing::create(&server, "deployments", testing::deployment("a", 3));
     let now = testing::settle(&server, &mut actors, runtime::clock::now());
     let rolled = || testing::get(&server, "deployments", "a").unwrap();

@@ -7,18 +7,12 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::super::object::{items, set, text, time};
-use super::life::{ContainerState, End, Life};
+use super::container::{Container, ContainerState, End};
+use super::life::Life;
+use super::program::Exit;
 
 /// The exit code of a container that was killed.
 const KILLED: i64 = 137;
-
-/// What a program ends with.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Exit {
-    pub(super) code: i64,
-    /// What it leaves in the file of the termination message.
-    pub(super) message: String,
-}
 
 /// When the kubelet starts a container again that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,11 +52,17 @@ pub(super) fn of(container: &Value, policy: RestartPolicy) -> Option<Exit> {
     Some(Exit { code, message: String::new() })
 }
 
-/// The phase of a pod all of whose containers have ended for good.
+/// The phase of a pod that has ended: an init container has failed for good, or all of its containers have ended for good.
 pub(super) fn phase(life: &Life) -> Option<&'static str> {
-    let codes: Option<Vec<i64>> = life.containers.iter().map(super::life::Container::final_code).collect();
-    let is_success = codes?.into_iter().all(|code| code == 0);
-    Some(if is_success { "Succeeded" } else { "Failed" })
+    let is_done = |container: &Container| container.state == ContainerState::Done;
+    let has_failed = |container: &Container| is_done(container) && !container.has_succeeded();
+    if life.inits.iter().any(has_failed) {
+        return Some("Failed");
+    }
+    if !life.containers.iter().all(is_done) {
+        return None;
+    }
+    Some(if life.containers.iter().any(has_failed) { "Failed" } else { "Succeeded" })
 }
 
 /// The status of a container that has ended.

@@ -11,11 +11,13 @@ use super::super::actor::{Actor, RETRY};
 use super::super::client::{Client, Target, is_outdated};
 use super::super::object::{is_deleting, items, namespace, number, set, text, uid};
 use super::content::is_ended;
+use super::driven::Driver;
 use super::exit;
 use super::life::{Life, later};
 use super::needs::{Missing, missing};
 use super::notes::Notes;
-use super::status;
+use super::program::Programs;
+use super::{editors, status, unmodelled};
 use crate::api_server::kinds::KindId;
 use crate::api_server::request::{ApiError, DeleteOptions};
 use crate::api_server::service::SimulatedApiServer;
@@ -26,6 +28,10 @@ const USER: &str = "kubelet";
 /// The longest time that containers take to stop, in seconds.
 const LONGEST_STOP: i64 = 3;
 
+/// How soon the kubelet looks again at programs that may change by themselves, and at others.
+const PROBE: Duration = Duration::from_millis(500);
+const STEADY_PROBE: Duration = Duration::from_secs(5);
+
 /// The kubelets.
 #[derive(Default)]
 pub struct Kubelet {
@@ -33,6 +39,8 @@ pub struct Kubelet {
     lives: BTreeMap<String, Life>,
     addresses: u64,
     notes: Notes,
+    /// The models of what runs in pods.
+    programs: Vec<Box<dyn Programs>>,
 }
 
 impl Actor for Kubelet {
@@ -49,7 +57,14 @@ impl Actor for Kubelet {
         let (kind, maps, secrets) = (client.kind("pods")?, client.kind("configmaps")?, client.kind("secrets")?);
         let pods = client.list(kind);
         let present: BTreeSet<&str> = pods.iter().map(|pod| uid(pod)).collect();
-        self.lives.retain(|uid, _| present.contains(uid.as_str()));
+        let programs = &mut self.programs;
+        self.lives.retain(|uid, life| {
+            let stays = present.contains(uid.as_str());
+            if let Some(model) = life.model.and_then(|model| programs.get_mut(model)).filter(|_| !stays) {
+                model.forget(uid);
+            }
+            stays
+        });
         let mut again = None;
         for pod in pods.iter().filter(|pod| !text(&pod["spec"]["nodeName"]).is_empty()) {
             let next = if is_deleting(pod) {
@@ -69,6 +84,12 @@ impl Actor for Kubelet {
 }
 
 impl Kubelet {
+    /// Kubelets that run these programs as their models say.
+    #[must_use]
+    pub fn with(programs: Vec<Box<dyn Programs>>) -> Self {
+        Self { programs, ..Self::default() }
+    }
+
     /// Runs a pod, and reports its status.
     fn run(
         &mut self,
@@ -79,16 +100,59 @@ impl Kubelet {
         now: Timestamp,
         random: &mut Random,
     ) -> Option<Duration> {
+        let lacks = self.advance(client, kind, pod, missing, now, random);
+        self.notes.add(client, pod, lacks);
         let life = self.life(pod, now, random);
-        life.advance(missing, now, random);
-        let (reported, next, changed) = (status::of(pod, life, now), life.next(now), life.changed_images(pod));
-        self.notes.add(client, pod, changed);
+        let (reported, next, model) = (status::of(pod, life, now), life.next(now), life.model);
+        let probe = model.and_then(|model| self.programs.get(model));
+        let probe = probe.map(|model| if model.is_steady() { STEADY_PROBE } else { PROBE });
+        let next = next.into_iter().chain(probe).min();
         if pod["status"] == reported {
             return next;
         }
         let mut body = Value::clone(pod);
         set(&mut body, &["status"], reported);
         retried(client.update_status(kind, body), next)
+    }
+
+    /// Does what was due in a pod. Returns what the model lacks.
+    fn advance(
+        &mut self,
+        client: &Client<'_>,
+        kind: KindId,
+        pod: &Value,
+        missing: &Missing,
+        now: Timestamp,
+        random: &mut Random,
+    ) -> Vec<String> {
+        let life = self.life(pod, now, random);
+        let Some(model) = life.model else {
+            life.advance(missing, now, random);
+            return life.changed_images(pod).into_iter().chain(unmodelled::of_containers(pod)).collect();
+        };
+        let (lives, programs) = (&mut self.lives, &mut self.programs);
+        let (Some(life), Some(programs)) = (lives.get_mut(uid(pod)), programs.get_mut(model)) else {
+            return Vec::new();
+        };
+        let (claim_uid, editor) = (claim_uids(client, pod), || editors::last_editor(client, kind, pod));
+        let programs = &mut **programs;
+        let mut driver =
+            Driver { pod, programs, claim_uid: &claim_uid, editor: &editor, now, random, lacks: Vec::new() };
+        life.drive(&mut driver, missing);
+        driver.lacks
+    }
+
+    /// Stops the programs of a pod that is being deleted.
+    fn end_programs(&mut self, client: &Client<'_>, kind: KindId, pod: &Value, now: Timestamp, random: &mut Random) {
+        let (lives, programs) = (&mut self.lives, &mut self.programs);
+        let Some(life) = lives.get_mut(uid(pod)) else { return };
+        let Some(programs) = life.model.and_then(|model| programs.get_mut(model)) else { return };
+        let (claim_uid, editor) = (claim_uids(client, pod), String::new);
+        let programs = &mut **programs;
+        let mut driver =
+            Driver { pod, programs, claim_uid: &claim_uid, editor: &editor, now, random, lacks: Vec::new() };
+        life.stop(&mut driver, &editors::deleter(client, kind, pod));
+        driver.programs.forget(uid(pod));
     }
 
     /// Stops the containers of a pod that is being deleted, and then removes it.
@@ -111,10 +175,11 @@ impl Kubelet {
         if now < stops {
             return life.next(now);
         }
+        self.end_programs(client, kind, pod, now, random);
         // The controller that holds the pod reads how it ended.
         if !items(&pod["metadata"]["finalizers"]).is_empty() && !is_ended(pod) {
             let mut ended = pod.clone();
-            set(&mut ended, &["status"], exit::stopped(pod, life, now));
+            set(&mut ended, &["status"], exit::stopped(pod, self.life(pod, now, random), now));
             if client.update_status(kind, ended).is_err() {
                 return Some(RETRY);
             }
@@ -124,11 +189,24 @@ impl Kubelet {
     }
 
     fn life(&mut self, pod: &Value, now: Timestamp, random: &mut Random) -> &mut Life {
-        let addresses = &mut self.addresses;
+        let (addresses, programs) = (&mut self.addresses, &self.programs);
         self.lives.entry(uid(pod).to_owned()).or_insert_with(|| {
             *addresses += 1;
-            Life::new(pod, format!("10.244.{}.{}", *addresses / 250, *addresses % 250 + 1), now, random)
+            let address = format!("10.244.{}.{}", *addresses / 250, *addresses % 250 + 1);
+            let life = Life::new(pod, address, now, random);
+            match programs.iter().position(|model| model.knows(pod)) {
+                Some(model) => life.driven_by(model, pod, random),
+                None => life,
+            }
         })
+    }
+}
+
+/// Finds the uids of PVCs in the namespace of a pod.
+fn claim_uids<'a>(client: &'a Client<'_>, pod: &'a Value) -> impl Fn(&str) -> Option<String> + 'a {
+    move |claim| {
+        let live = client.get(client.kind("persistentvolumeclaims")?, namespace(pod), claim)?;
+        Some(uid(&live).to_owned())
     }
 }
 

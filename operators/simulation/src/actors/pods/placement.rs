@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::super::object::text;
+use super::super::object::{is_deleting, name, text};
 use super::content::Find;
 use super::unmodelled::claims;
 
@@ -15,8 +15,16 @@ pub(super) const NODES: [&str; 4] = ["node-0", "node-1", "node-2", "node-3"];
 /// Why there is none, in the words of the scheduler.
 pub(super) fn place(pod: &Value, find: &Find<'_>, occupied: impl Fn(&str) -> usize) -> Result<&'static str, String> {
     let count = NODES.len();
-    if let Some(claim) = claims(pod).find(|claim| find("persistentvolumeclaims", claim).is_none()) {
-        return Err(format!("0/{count} nodes are available: persistentvolumeclaim {claim:?} not found."));
+    for claim in claims(pod) {
+        let problem = match find("persistentvolumeclaims", claim) {
+            None => format!("persistentvolumeclaim {claim:?} not found"),
+            Some(claim) if is_deleting(&claim) => format!("persistentvolumeclaim {:?} is being deleted", name(&claim)),
+            Some(claim) if claim["status"]["phase"] != "Bound" => {
+                "pod has unbound immediate PersistentVolumeClaims".to_owned()
+            }
+            Some(_) => continue,
+        };
+        return Err(format!("0/{count} nodes are available: {problem}."));
     }
     let selected = NODES.iter().copied().filter(|node| is_selected(pod, node));
     selected.min_by_key(|node| occupied(node)).ok_or_else(|| {

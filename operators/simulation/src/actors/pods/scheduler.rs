@@ -45,7 +45,7 @@ impl Actor for Scheduler {
         let mut failed = false;
         for pod in pods.iter().filter(|pod| is_pending(pod)) {
             let find = |_: &str, name: &str| client.get(claims, namespace(pod), name);
-            self.notes.add(&client, pod, unmodelled::of_pod(pod).into_iter().chain(unmodelled::unbound(pod, &find)));
+            self.notes.add(&client, pod, unmodelled::of_pod(pod));
             let done = match placement::place(pod, &find, |node| occupied.get(node).copied().unwrap_or_default()) {
                 Ok(node) => {
                     *occupied.entry(node.to_owned()).or_default() += 1;

@@ -5,8 +5,9 @@ use serde_json::{Value, json};
 
 use super::super::conditions;
 use super::super::object::{items, name, namespace, set, text, time, uid};
+use super::container::{Container, ContainerState};
 use super::exit::{self, terminated};
-use super::life::{Container, ContainerState, Life};
+use super::life::Life;
 use super::placement::NODES;
 
 /// The conditions that the kubelet reports.
@@ -31,8 +32,9 @@ pub(super) fn of(pod: &Value, life: &Life, now: Timestamp) -> Value {
         report("podIP", json!(life.address));
         report("podIPs", json!([{ "ip": life.address }]));
     }
-    let inits: Vec<Value> =
-        items(&pod["spec"]["initContainers"]).iter().map(|init| init_container(init, life)).collect();
+    let driven = life.inits.iter().map(|init| container(pod, life, init, now));
+    let timed = items(&pod["spec"]["initContainers"]).iter().map(|init| init_container(init, life));
+    let inits: Vec<Value> = if life.model.is_some() { driven.collect() } else { timed.collect() };
     if !inits.is_empty() {
         report("initContainerStatuses", Value::Array(inits));
     }
@@ -64,8 +66,12 @@ fn containers_ready(life: &Life, now: Timestamp) -> Holds {
 }
 
 fn initialized(pod: &Value, life: &Life) -> Holds {
-    let waiting = items(&pod["spec"]["initContainers"]).iter().filter(|_| life.sandbox.is_none());
-    let waiting: Vec<&str> = waiting.map(|container| text(&container["name"])).collect();
+    let timed = items(&pod["spec"]["initContainers"]).iter().filter(|_| life.sandbox.is_none());
+    let driven = life.inits.iter().filter(|init| !init.has_succeeded()).map(|init| init.name.as_str());
+    let waiting: Vec<&str> = match life.model {
+        Some(_) => driven.collect(),
+        None => timed.map(|container| text(&container["name"])).collect(),
+    };
     holds(&waiting, "ContainersNotInitialized", "containers with incomplete status")
 }
 
@@ -120,12 +126,14 @@ fn container(pod: &Value, life: &Life, container: &Container, now: Timestamp) ->
     let last = container
         .last
         .as_ref()
-        .filter(|_| container.state != ContainerState::Ended)
+        .filter(|_| !matches!(container.state, ContainerState::Ended | ContainerState::Done))
         .map_or_else(|| json!({}), terminated);
     let is_running = matches!(container.state, ContainerState::Running(_));
+    let is_init = life.inits.iter().any(|init| init.name == container.name);
     let image_id = if container.has_started() { format!("{}@sha256:0", container.image) } else { String::new() };
     json!({
-        "name": container.name, "image": container.image, "imageID": image_id, "ready": container.is_ready(now),
+        "name": container.name, "image": container.image, "imageID": image_id,
+        "ready": container.is_ready(now) || (is_init && container.has_succeeded()),
         "started": is_running, "restartCount": container.restarts, "state": state(pod, life, container), "lastState": last,
     })
 }
@@ -134,9 +142,7 @@ fn state(pod: &Value, life: &Life, container: &Container) -> Value {
     let Container { image, name: container_name, .. } = container;
     let pull = format!("failed to pull and unpack image {image:?}: not found");
     match &container.state {
-        ContainerState::Creating if life.sandbox.is_none() && !items(&pod["spec"]["initContainers"]).is_empty() => {
-            waiting("PodInitializing", "")
-        }
+        ContainerState::Creating if is_initializing(pod, life, container) => waiting("PodInitializing", ""),
         ContainerState::Creating => waiting("ContainerCreating", ""),
         ContainerState::Unconfigured(message) => waiting("CreateContainerConfigError", message),
         ContainerState::PullFailed => waiting("ErrImagePull", &pull),
@@ -144,7 +150,7 @@ fn state(pod: &Value, life: &Life, container: &Container) -> Value {
             waiting("ImagePullBackOff", &format!("Back-off pulling image {image:?}: ErrImagePull: {pull}"))
         }
         ContainerState::Running(since) => json!({ "running": { "startedAt": time(*since) } }),
-        ContainerState::Ended => container.last.as_ref().map_or_else(|| json!({}), terminated),
+        ContainerState::Ended | ContainerState::Done => container.last.as_ref().map_or_else(|| json!({}), terminated),
         ContainerState::CrashBackOff(seconds) => {
             let of = format!("{}_{}({})", name(pod), namespace(pod), uid(pod));
             let message =
@@ -152,6 +158,15 @@ fn state(pod: &Value, life: &Life, container: &Container) -> Value {
             waiting("CrashLoopBackOff", &message)
         }
     }
+}
+
+/// Whether a container waits for init containers.
+fn is_initializing(pod: &Value, life: &Life, container: &Container) -> bool {
+    let is_waiting = match life.model {
+        Some(_) => life.inits.iter().take_while(|init| init.name != container.name).any(|init| !init.has_succeeded()),
+        None => life.sandbox.is_none(),
+    };
+    is_waiting && !items(&pod["spec"]["initContainers"]).is_empty()
 }
 
 /// A time as Go writes it.

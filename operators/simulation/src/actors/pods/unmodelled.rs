@@ -1,14 +1,11 @@
 //! What of a pod the model lacks.
 
-use std::sync::Arc;
-
 use serde_json::Value;
 
 use super::super::object::{items, text};
-use super::content::Find;
 
-/// What of a pod the scheduler and the kubelet cannot do.
-pub(super) fn of_pod(pod: &Value) -> Vec<String> {
+/// What of a pod the kubelet cannot do, unless a model knows its programs.
+pub(super) fn of_containers(pod: &Value) -> Vec<String> {
     let spec = &pod["spec"];
     let mut lacks = Vec::new();
     for container in items(&spec["initContainers"]) {
@@ -20,6 +17,13 @@ pub(super) fn of_pod(pod: &Value) -> Vec<String> {
             ));
         }
     }
+    lacks
+}
+
+/// What of a pod the scheduler cannot do, and the kubelet cannot in any pod.
+pub(super) fn of_pod(pod: &Value) -> Vec<String> {
+    let spec = &pod["spec"];
+    let mut lacks = Vec::new();
     for affinity in ["nodeAffinity", "podAffinity", "podAntiAffinity"] {
         if !spec["affinity"][affinity]["requiredDuringSchedulingIgnoredDuringExecution"].is_null() {
             lacks.push(format!("required {affinity}"));
@@ -31,13 +35,6 @@ pub(super) fn of_pod(pod: &Value) -> Vec<String> {
     let volumes = items(&spec["volumes"]).iter();
     lacks.extend(volumes.filter(|volume| !volume["ephemeral"].is_null()).map(|_| "an ephemeral volume".to_owned()));
     lacks
-}
-
-/// Which of its PVCs no one binds.
-pub(super) fn unbound(pod: &Value, find: &Find<'_>) -> Vec<String> {
-    let is_unbound = |claim: &Arc<Value>| claim["status"]["phase"] != "Bound";
-    let unbound = claims(pod).filter(|claim| find("persistentvolumeclaims", claim).as_ref().is_some_and(is_unbound));
-    unbound.map(|claim| format!("the PVC {claim} is not bound")).collect()
 }
 
 /// The names of its PVCs.

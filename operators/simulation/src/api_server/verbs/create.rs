@@ -72,6 +72,7 @@ pub(crate) fn finish(
     mut object: Value,
     managers: Managers,
 ) -> Result<Answer, ApiError> {
+    admission::complete(state, call, &mut object)?;
     let prepared = preparation::prepare_creation(call.kind, &mut object);
     replicas::validate(call, &object, prepared)?;
     if namespaces::are_meant(call) {
