@@ -103,7 +103,7 @@ fn what_the_model_lacks_is_noted_once() {
 fn a_set_runs_beside_all_other_actors() {
     let server = testing::server();
     testing::create(&server, "statefulsets", stateful_set(3));
-    let mut actors = super::super::all();
+    let mut actors = super::super::all(Vec::new());
     let now = testing::settle(&server, &mut actors, runtime::clock::now());
     let status = testing::get(&server, "statefulsets", "a").unwrap()["status"].clone();
     assert_eq!([&status["readyReplicas"], &status["updatedReplicas"]], [3, 3]);

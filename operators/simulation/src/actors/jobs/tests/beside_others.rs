@@ -3,7 +3,7 @@ use super::*;
 fn settle(spec: Value, then: impl FnOnce(&SimulatedApiServer)) -> (SimulatedApiServer, Option<Value>) {
     let server = testing::server();
     testing::create(&server, "jobs", job(spec));
-    let mut actors = super::super::super::all();
+    let mut actors = super::super::super::all(Vec::new());
     let now = testing::settle(&server, &mut actors, runtime::clock::now());
     then(&server);
     testing::settle(&server, &mut actors, now);
@@ -45,7 +45,7 @@ fn a_job_whose_container_crashes_fails() {
 #[test]
 fn running_pods_of_a_job_end_when_they_are_deleted() {
     let server = testing::server();
-    let mut actors = super::super::super::all();
+    let mut actors = super::super::super::all(Vec::new());
     // An image that does not exist: the container never starts by itself.
     let template = json!({ "metadata": { "labels": { "app": "j" } }, "spec": {
         "restartPolicy": "Never", "containers": [{ "name": "work", "image": "nope:1" }] } });
