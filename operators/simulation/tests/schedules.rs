@@ -1,8 +1,13 @@
 //! Every scenario survives random schedules: half of them the same in each run, half of them by the seed of this run.
 
+use std::time::Duration;
+
+use serde_json::json;
 use simulation::run::{Detail, run};
 use simulation::scenario::{Scenario, etcd_cluster, my_app, sample};
+use simulation::schedule::{Happening, Step};
 use simulation::seed::{References, judge, schedule};
+use simulation::user::{Deed, UserAct};
 
 /// The same seeds in each run: what was survived once is survived again.
 const FIXED: u64 = 1_000_000;
@@ -46,4 +51,30 @@ fn a_seed_tells_the_same_story_twice() {
         let first = one.iter().zip(&other).find(|(one, other)| one != other);
         assert!(first.is_none() && one.len() == other.len(), "{}: {first:#?}", scenario.name);
     }
+}
+
+/// What a user does at once, and then waits for.
+fn put(size: u64, version: &str) -> [Step; 2] {
+    let about = |what| UserAct { plural: "etcdclusters", name: "data".to_owned(), what };
+    let spec = json!({ "spec": { "size": size, "version": version } });
+    let acts = [about(Deed::Put(spec)), about(Deed::Await(&[]))];
+    acts.map(|act| Step { at: Duration::ZERO, what: Happening::User(act) })
+}
+
+/// Otherwise a schedule of EtcdClusters might survive because nothing happens in it.
+#[test]
+fn an_etcd_cluster_is_resized_and_upgraded_and_its_members_restart() {
+    let kill = |at| Step { at: Duration::from_secs(at), what: Happening::KillEtcd(1) };
+    let steps = [&put(3, "3.4.40")[..], &put(5, "3.5.35"), &put(3, "3.6.16"), &[kill(60), kill(100)]].concat();
+    let outcome = run(&etcd_cluster::SCENARIO, &steps, 1, Detail::Writes).expect("the world runs");
+    let story = outcome.story.join("\n");
+    assert!(outcome.violations.is_empty(), "{:#?}\n{story}", outcome.violations);
+    let count = |what: &str| outcome.story.iter().filter(|line| line.contains(what)).count();
+    assert!(count("manager-0: create pods team/data-") + count("manager-1: create pods team/data-") >= 5, "{story}");
+    assert_eq!(count("node: kills etcd in the pod data-"), 2, "{story}");
+    // Each of five members got an image in place, and two were removed again: their PVCs are retired, not deleted.
+    assert!(count("apply pods team/data-") >= 5, "{story}");
+    assert_eq!(count("delete persistentvolumeclaims"), 0, "{story}");
+    assert_eq!(outcome.content["etcdclusters/data"]["status"]["currentVersion"], "3.6.16");
+    assert_eq!(outcome.content["etcdclusters/data"]["status"]["ready"], "3/3");
 }
