@@ -9,6 +9,7 @@ pub mod api_server;
 pub mod conformance;
 pub mod content;
 pub mod etcd;
+pub mod happening;
 pub mod objects;
 pub mod operands;
 pub mod oracle;

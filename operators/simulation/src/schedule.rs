@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use crate::api_server::fate::Rates;
-use crate::etcd::EtcdRates;
+use crate::happening::Happening;
 use crate::process::ManagerCommand;
 use crate::random::Random;
 use crate::scenario::Scenario;
-use crate::user::UserAct;
 
 /// What happens at a time after the world's begin.
 #[derive(Clone, Debug)]
@@ -16,35 +15,6 @@ pub struct Step {
     pub at: Duration,
     /// What.
     pub what: Happening,
-}
-
-/// What happens.
-#[derive(Clone, Debug)]
-pub enum Happening {
-    /// A user acts.
-    User(UserAct),
-    /// A manager is killed or stopped.
-    Manager(usize, ManagerCommand),
-    /// The API server does not answer for that time.
-    Away(Duration),
-    /// Requests and watches fail at these rates for that time.
-    Storm(Rates, Duration),
-    /// Calls of managers to etcd fail at these rates for that time.
-    EtcdStorm(EtcdRates, Duration),
-    /// The etcd of that number is killed, and restarted by its kubelet.
-    KillEtcd(u64),
-    /// The API server forgets earlier changes: watches that resume from before get 410.
-    Compaction,
-    /// All watches are cut.
-    CutWatches,
-}
-
-impl Happening {
-    /// Whether it is a fault: users' acts are not.
-    #[must_use]
-    pub fn is_fault(&self) -> bool {
-        !matches!(self, Self::User(_))
-    }
 }
 
 /// How long users and faults are at it.

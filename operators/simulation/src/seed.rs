@@ -10,7 +10,8 @@ use crate::content;
 use crate::random::Random;
 use crate::run::{Detail, Outcome, run};
 use crate::scenario::Scenario;
-use crate::schedule::{Happening, LENGTH, Step, draw};
+use crate::happening::Happening;
+use crate::schedule::{LENGTH, Step, draw};
 use crate::shrink::shrink;
 use crate::user::Deed;
 

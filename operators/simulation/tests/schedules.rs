@@ -5,7 +5,8 @@ use std::time::Duration;
 use serde_json::json;
 use simulation::run::{Detail, run};
 use simulation::scenario::{Scenario, etcd_cluster, my_app, sample};
-use simulation::schedule::{Happening, Step};
+use simulation::happening::Happening;
+use simulation::schedule::Step;
 use simulation::seed::{References, judge, schedule};
 use simulation::user::{Deed, UserAct};
 

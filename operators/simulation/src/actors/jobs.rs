@@ -9,13 +9,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use self::backoff::Failures;
 use self::sync::JobSync;
 use super::actor::{Actor, RETRY};
-use super::client::{CONTROLLER_MANAGER, Client, Target, is_outdated};
-use super::object::{controller, has_finalizer, items, list_or_null, name, namespace, text, uid};
+use super::client::{CONTROLLER_MANAGER, Client};
+use super::object::{controller, has_finalizer, name, namespace, text, uid};
 use super::ownership;
 use crate::api_server::kinds::KindId;
 use crate::api_server::service::SimulatedApiServer;
@@ -40,9 +40,6 @@ pub struct JobController {
     noted: BTreeSet<String>,
 }
 
-/// The API version and the kind of what this controls pods for.
-const OWNER: (&str, &str) = ("batch/v1", "Job");
-
 impl Actor for JobController {
     fn name(&self) -> &'static str {
         "job-controller"
@@ -62,7 +59,7 @@ impl Actor for JobController {
         for job in present.iter().filter(|job| end::of(job).is_none()) {
             self.note_unmodelled(&client, job);
             let near: Vec<_> = all.iter().filter(|pod| namespace(pod) == namespace(job)).cloned().collect();
-            let owned = ownership::claim_all(&client, OWNER, job, pods, &near);
+            let owned = ownership::claim_all(&client, member::OWNER, job, pods, &near);
             let failures = self.failures.entry(uid(job).to_owned()).or_default();
             let sync = JobSync { client: &client, jobs, pods, now };
             again = again.into_iter().chain(sync.run(job, &owned, failures)).min();
@@ -95,20 +92,9 @@ fn release_orphans(client: &Client<'_>, pods: KindId, jobs: &[Arc<Value>]) -> Op
     let orphans = client.list(pods).into_iter().filter(|pod| has_finalizer(pod, member::TRACKING) && !has_job(pod));
     let mut refused = false;
     for pod in orphans {
-        refused |= release(client, pods, &pod).is_err();
+        refused |= tracking::release(client, pods, &pod).is_err();
     }
     refused.then_some(RETRY)
-}
-
-/// Takes the finalizer of the Job controller from a pod.
-fn release(client: &Client<'_>, kind: KindId, pod: &Value) -> Result<(), ()> {
-    let others =
-        items(&pod["metadata"]["finalizers"]).iter().filter(|one| **one != member::TRACKING).cloned().collect();
-    let patch = json!({ "metadata": { "uid": uid(pod), "finalizers": list_or_null(others) } });
-    match client.merge(Target::of(kind, pod), patch) {
-        Err(refused) if !is_outdated(&refused) => Err(()),
-        _ => Ok(()),
-    }
 }
 
 #[cfg(test)]

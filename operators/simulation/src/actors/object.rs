@@ -112,6 +112,12 @@ pub fn list_or_null(list: Vec<Value>) -> Value {
     if list.is_empty() { Value::Null } else { Value::Array(list) }
 }
 
+/// That time, so many milliseconds later.
+pub(in crate::actors) fn later(at: Timestamp, milliseconds: u64) -> Timestamp {
+    let by = SignedDuration::from_millis(i64::try_from(milliseconds).unwrap_or(i64::MAX));
+    at.checked_add(by).unwrap_or(Timestamp::MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -21,6 +21,7 @@ mod needs;
 mod notes;
 mod placement;
 pub mod program;
+mod restart_policy;
 mod scheduler;
 mod status;
 mod unmodelled;

@@ -12,8 +12,9 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use self::rollout::SetStep;
+use self::writes::{KindIds, Postponed};
 use super::actor::{Actor, RETRY};
-use super::client::{CONTROLLER_MANAGER, Client, is_terminating};
+use super::client::{CONTROLLER_MANAGER, Client};
 use super::object::{is_deleting, name, namespace, set as set_field, uid};
 use super::ownership;
 use crate::api_server::kinds::KindId;
@@ -22,11 +23,13 @@ use crate::api_server::service::SimulatedApiServer;
 use crate::random::Random;
 
 mod claims;
+mod identity;
 mod member;
 mod pod_state;
 mod revisions;
 mod rollout;
 mod status;
+mod writes;
 
 /// The StatefulSet controller.
 #[derive(Default)]
@@ -34,22 +37,6 @@ pub struct StatefulSetController {
     /// The sets of which it was noted what the model lacks.
     noted: BTreeSet<String>,
 }
-
-/// The API version and the kind of what this controls pods for.
-const OWNER: (&str, &str) = ("apps/v1", "StatefulSet");
-
-/// The kinds that this controller reads and writes.
-#[derive(Clone, Copy)]
-struct KindIds {
-    sets: KindId,
-    pods: KindId,
-    claims: KindId,
-    revisions: KindId,
-}
-
-/// A refusal, or something that does not exist yet, after which a set is looked at again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Postponed;
 
 impl Actor for StatefulSetController {
     fn name(&self) -> &'static str {
@@ -72,7 +59,7 @@ impl Actor for StatefulSetController {
         let pods = if sets.is_empty() { Vec::new() } else { client.list(kinds.pods) };
         for set in sets {
             self.note_unmodelled(&client, &set);
-            let members: Vec<_> = pods.iter().filter(|pod| member::ordinal(&set, pod).is_some()).cloned().collect();
+            let members: Vec<_> = pods.iter().filter(|pod| identity::ordinal(&set, pod).is_some()).cloned().collect();
             again = again.into_iter().chain(sync(&client, kinds, &set, &members, now)).min();
         }
         again
@@ -96,7 +83,7 @@ fn sync(
     members: &[Arc<Value>],
     now: Timestamp,
 ) -> Option<Duration> {
-    let owned = ownership::claim_all(client, OWNER, set, kinds.pods, members);
+    let owned = ownership::claim_all(client, identity::OWNER, set, kinds.pods, members);
     let Ok(revisions) = revisions::of(client, kinds.revisions, set) else { return Some(RETRY) };
     let (mut status, available_after) = status::of(set, &revisions, &owned, now);
     let mut done = Ok(());
@@ -116,14 +103,6 @@ fn report(client: &Client<'_>, kind: KindId, of: &Value, status: Value) -> Resul
     let mut reported = of.clone();
     set_field(&mut reported, &["status"], status);
     client.update_status(kind, reported)
-}
-
-/// Whether a write must be repeated: nothing can be created in a namespace that is being deleted.
-fn is_done<T>(answer: Result<T, ApiError>) -> Result<(), Postponed> {
-    match answer {
-        Err(refused) if !is_terminating(&refused) => Err(Postponed),
-        _ => Ok(()),
-    }
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use futures::future::join_all;
 use runtime::Error;
 use tokio::time::sleep;
 
-use super::EtcdModel;
+use super::model::EtcdModel;
 use super::agent::{DATABASE_BYTES, VOLUME_BYTES};
 use super::faults::CallFate;
 use super::store::Etcds;

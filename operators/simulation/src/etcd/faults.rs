@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::store::hash;
+use super::cluster::hash;
 use crate::random::Random;
 
 /// The least and the largest time that a call or its answer is under way, in milliseconds.

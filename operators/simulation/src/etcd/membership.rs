@@ -3,14 +3,15 @@
 use etcd_cluster::etcd::EtcdClientError;
 use etcd_cluster::plan::{EtcdChange, ListedMember};
 
-use super::cluster::{CONNECTED, Cluster};
-use super::store::{Etcds, hash};
+use super::cluster::{Cluster, hash};
+use super::raft::CONNECTED;
+use super::store::Etcds;
 
 const TOO_FEW_STARTED: &str = "re-configuration failed due to not enough started members";
 const UNHEALTHY: &str = "unhealthy cluster";
 
 /// How etcd answers.
-pub(super) type Answer = Result<(), EtcdClientError>;
+pub(super) type ChangeResult = Result<(), EtcdClientError>;
 
 fn rejected(message: &str) -> EtcdClientError {
     EtcdClientError::Rejected(message.to_owned())
@@ -18,7 +19,7 @@ fn rejected(message: &str) -> EtcdClientError {
 
 impl Etcds {
     /// Makes a change through the process of a pod.
-    pub(super) fn change(&mut self, pod: &str, change: &EtcdChange) -> Answer {
+    pub(super) fn change(&mut self, pod: &str, change: &EtcdChange) -> ChangeResult {
         let closed = || EtcdClientError::Connection("closed".to_owned());
         let (id, me) = self.data(pod).map(|data| (data.cluster, data.member)).ok_or_else(closed)?;
         let mut cluster = self.clusters.remove(&id).ok_or_else(closed)?;
@@ -57,7 +58,7 @@ impl Etcds {
         cluster.voters().filter(|voter| self.up(id, voter.id).is_some()).count() >= cluster.quorum()
     }
 
-    fn change_of(&mut self, cluster: &mut Cluster, id: u64, me: u64, change: &EtcdChange) -> Answer {
+    fn change_of(&mut self, cluster: &mut Cluster, id: u64, me: u64, change: &EtcdChange) -> ChangeResult {
         if cluster.leader == 0 || !cluster.members.iter().any(|member| member.id == me) {
             return Err(rejected("no leader"));
         }
@@ -106,7 +107,7 @@ impl Etcds {
 }
 
 /// etcd's `mayAddMember`.
-fn may_add(cluster: &Cluster, url: &String, learner: bool) -> Answer {
+fn may_add(cluster: &Cluster, url: &String, learner: bool) -> ChangeResult {
     if cluster.members.iter().any(|member| member.peer_urls.contains(url)) {
         return Err(rejected("Peer URLs already exists"));
     }
@@ -125,7 +126,7 @@ fn may_add(cluster: &Cluster, url: &String, learner: bool) -> Answer {
 }
 
 /// etcd's `mayRemoveMember`.
-fn may_remove(cluster: &Cluster, id: u64, is_up: bool) -> Answer {
+fn may_remove(cluster: &Cluster, id: u64, is_up: bool) -> ChangeResult {
     let member = cluster.members.iter().find(|member| member.id == id);
     if member.ok_or_else(|| rejected("member not found"))?.learner {
         return Ok(());

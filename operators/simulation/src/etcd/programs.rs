@@ -4,7 +4,7 @@ use agent_protocol::Command;
 use etcd_cluster::plan::version::Version;
 use serde_json::Value;
 
-use super::EtcdModel;
+use super::model::EtcdModel;
 use super::agent::{self, Start};
 use super::store::{Data, Etcds, Process};
 use crate::actors::pods::program::{ContainerRun, ProgramState, Programs};

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::EtcdModel;
+use super::model::EtcdModel;
 use crate::actors::Actor;
 use crate::api_server::service::SimulatedApiServer;
 use crate::random::Random;

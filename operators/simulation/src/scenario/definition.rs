@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::api_server::state::StoredState;
 use crate::random::Random;
-use crate::schedule::Happening;
+use crate::happening::Happening;
 use crate::user::UserAct;
 
 /// What a world is about.

@@ -5,7 +5,9 @@ use serde_json::{Value, json};
 use super::super::object::{
     controller_reference, has_finalizer, is_deleting, items, name, namespace, set as set_field, text,
 };
-use super::OWNER;
+
+/// The API version and the kind of what owns the pods.
+pub(super) const OWNER: (&str, &str) = ("batch/v1", "Job");
 
 /// The finalizer of pods that the status of their Job does not count yet.
 pub(super) const TRACKING: &str = "batch.kubernetes.io/job-tracking";

@@ -13,7 +13,7 @@ use super::super::object::{items, number, read_time, remove, set as set_field, t
 use super::backoff::Failures;
 use super::end::Ending;
 use super::failure_policy::{self, Consequence};
-use super::{member, release, tracking};
+use super::{member, tracking};
 use crate::api_server::kinds::KindId;
 use crate::api_server::request::DeleteOptions;
 
@@ -174,7 +174,7 @@ impl JobSync<'_> {
         let Some(mut written) = self.write(live, job) else { return false };
         let held: Vec<&str> = released
             .into_iter()
-            .filter(|pod| release(self.client, self.pods, pod).is_err())
+            .filter(|pod| tracking::release(self.client, self.pods, pod).is_err())
             .map(|pod| uid(pod))
             .collect();
         let before = written.clone();

@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::super::object::{is_deleting, items, number, remove, set as set_field, text, uid};
+use super::super::client::{Client, Target, is_outdated};
+use super::super::object::{is_deleting, items, list_or_null, number, remove, set as set_field, text, uid};
 use super::failure_policy::{self, Consequence};
 use super::member;
+use crate::api_server::kinds::KindId;
 
 /// The uids of pods that are not counted yet, and lose their finalizer.
 const UNCOUNTED: &str = "uncountedTerminatedPods";
@@ -96,4 +98,15 @@ pub(super) fn count(job: &mut Value, is_held: impl Fn(&str) -> bool) -> bool {
         }
     }
     none_left
+}
+
+/// Takes the finalizer of the Job controller from a pod.
+pub(super) fn release(client: &Client<'_>, kind: KindId, pod: &Value) -> Result<(), ()> {
+    let others =
+        items(&pod["metadata"]["finalizers"]).iter().filter(|one| **one != member::TRACKING).cloned().collect();
+    let patch = json!({ "metadata": { "uid": uid(pod), "finalizers": list_or_null(others) } });
+    match client.merge(Target::of(kind, pod), patch) {
+        Err(refused) if !is_outdated(&refused) => Err(()),
+        _ => Ok(()),
+    }
 }

@@ -3,11 +3,10 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::super::object::text;
-use super::exit::{self, RestartPolicy};
-use super::life::later;
+use super::super::object::{later, text};
 use super::needs::Missing;
 use super::program::Exit;
+use super::restart_policy::{RestartPolicy, exit_of};
 use crate::random::Random;
 
 /// The longest time between two starts of a container, in seconds.
@@ -80,7 +79,7 @@ impl Container {
             name: text(&container["name"]).to_owned(),
             image: text(&container["image"]).to_owned(),
             ready_after,
-            exit: exit::of(container, policy),
+            exit: exit_of(container, policy),
             policy,
             state: ContainerState::Creating,
             due: None,

@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use super::super::object::{items, text};
 use super::container::{Container, ContainerState, End, ProgramReport};
-use super::life::{Life, later};
+use super::super::object::later;
+use super::life::Life;
 use super::needs::Missing;
 use super::program::{ContainerRun, Exit, ProgramState, Programs};
 use crate::random::Random;

@@ -1,7 +1,4 @@
-//! How containers end, and whether they are started again.
-//!
-//! A container whose image has `crash` in its name ends with an error a few seconds after each start. In pods that are not to run
-//! for ever, all others end well.
+//! What is reported of pods and containers that have ended.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -13,44 +10,6 @@ use super::program::Exit;
 
 /// The exit code of a container that was killed.
 const KILLED: i64 = 137;
-
-/// When the kubelet starts a container again that has ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum RestartPolicy {
-    Always,
-    OnFailure,
-    Never,
-}
-
-impl RestartPolicy {
-    /// That of a pod.
-    pub(super) fn of(pod: &Value) -> Self {
-        match text(&pod["spec"]["restartPolicy"]) {
-            "Never" => Self::Never,
-            "OnFailure" => Self::OnFailure,
-            _ => Self::Always,
-        }
-    }
-
-    /// Whether a container that ended with that code is not started again.
-    pub(super) fn is_final(self, code: i64) -> bool {
-        match self {
-            Self::Always => false,
-            Self::OnFailure => code == 0,
-            Self::Never => true,
-        }
-    }
-}
-
-/// How a container ends some seconds after its start, if it does.
-pub(super) fn of(container: &Value, policy: RestartPolicy) -> Option<Exit> {
-    let code = match (text(&container["image"]).contains("crash"), policy) {
-        (true, _) => 1,
-        (false, RestartPolicy::Always) => return None,
-        (false, _) => 0,
-    };
-    Some(Exit { code, message: String::new() })
-}
 
 /// The phase of a pod that has ended: an init container has failed for good, or all of its containers have ended for good.
 pub(super) fn phase(life: &Life) -> Option<&'static str> {

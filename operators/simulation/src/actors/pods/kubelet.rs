@@ -13,7 +13,8 @@ use super::super::object::{is_deleting, items, namespace, number, set, text, uid
 use super::content::is_ended;
 use super::driven::Driver;
 use super::exit;
-use super::life::{Life, later};
+use super::super::object::later;
+use super::life::Life;
 use super::needs::{Missing, missing};
 use super::notes::Notes;
 use super::program::Programs;

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use serde_json::Value;
 
-use super::super::object::{items, text};
+use super::super::object::{items, later, text};
 use super::container::{Container, ProgramReport};
 use super::content::containers;
-use super::exit::RestartPolicy;
 use super::needs::Missing;
+use super::restart_policy::RestartPolicy;
 use crate::random::Random;
 
 /// A pod on its node.
@@ -90,10 +90,4 @@ impl Life {
         let changed = self.containers.iter().zip(containers(pod)).filter(is_other);
         changed.map(|(container, _)| format!("the image of the running container {} changed", container.name)).collect()
     }
-}
-
-/// That time, so many milliseconds later.
-pub(super) fn later(at: Timestamp, milliseconds: u64) -> Timestamp {
-    let by = SignedDuration::from_millis(i64::try_from(milliseconds).unwrap_or(i64::MAX));
-    at.checked_add(by).unwrap_or(Timestamp::MAX)
 }

@@ -6,7 +6,8 @@ use super::super::client::{Client, Target};
 use super::super::object::{
     controller_reference, is_deleting, items, list_or_null, name, namespace, set as set_field, text, uid,
 };
-use super::{OWNER, Postponed, is_done, member};
+use super::identity::{self, OWNER};
+use super::writes::{Postponed, is_done};
 use crate::api_server::kinds::KindId;
 
 /// The PVCs of a pod: the names of the volumes and those of the PVCs.
@@ -14,7 +15,7 @@ pub(super) fn names(set: &Value, ordinal: i64) -> impl Iterator<Item = (String, 
     let templates = items(&set["spec"]["volumeClaimTemplates"]).iter();
     templates.map(move |template| {
         let volume = name(template).to_owned();
-        let claim = format!("{volume}-{}", member::pod_name(set, ordinal));
+        let claim = format!("{volume}-{}", identity::pod_name(set, ordinal));
         (volume, claim)
     })
 }
@@ -45,7 +46,7 @@ fn new(set: &Value, template: &Value, name: &str) -> Value {
 
 /// Whether a PVC of a pod that does not exist is owned by an earlier one of that name: the garbage collector will delete it.
 pub(super) fn are_stale(client: &Client<'_>, kind: KindId, set: &Value, ordinal: i64) -> bool {
-    let pod = member::pod_name(set, ordinal);
+    let pod = identity::pod_name(set, ordinal);
     let is_of_pod = |owner: &Value| text(&owner["kind"]) == "Pod" && owner["name"] == *pod;
     let mut claims = names(set, ordinal).filter_map(|(_, claim)| client.get(kind, namespace(set), &claim));
     claims.any(|claim| items(&claim["metadata"]["ownerReferences"]).iter().any(is_of_pod))
@@ -80,7 +81,7 @@ fn owners(set: &Value, pod: &Value, ordinal: i64, claim: &Value) -> Vec<Value> {
     }
     let policy = &set["spec"]["persistentVolumeClaimRetentionPolicy"];
     let is_deleted = |when: &str| text(&policy[when]) == "Delete";
-    let is_surplus = !member::range(set).contains(&ordinal);
+    let is_surplus = !identity::range(set).contains(&ordinal);
     let owner = match (is_deleted("whenScaled") && is_surplus, is_deleted("whenDeleted")) {
         (true, _) => Some(controller_reference(pod, "v1", "Pod")),
         (false, true) => Some(controller_reference(set, OWNER.0, OWNER.1)),

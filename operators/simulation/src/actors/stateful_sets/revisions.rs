@@ -12,7 +12,8 @@ use super::super::object::{
     controller_reference, name, namespace, number, remove, seconds, set as set_field, text, uid,
 };
 use super::super::{ownership, selector};
-use super::{OWNER, Postponed, member};
+use super::identity::{self, OWNER};
+use super::writes::Postponed;
 use crate::api_server::kinds::KindId;
 use crate::api_server::request::DeleteOptions;
 
@@ -124,7 +125,7 @@ pub(super) fn trim(
     revisions: &Revisions,
     pods: &[Arc<Value>],
 ) -> Result<(), Postponed> {
-    let mut live: BTreeSet<&str> = pods.iter().map(|pod| member::revision(pod)).collect();
+    let mut live: BTreeSet<&str> = pods.iter().map(|pod| identity::revision(pod)).collect();
     live.extend([revisions.current.name.as_str(), revisions.update.name.as_str()]);
     let past: Vec<&Arc<Value>> = revisions.all.iter().filter(|one| !live.contains(name(one))).collect();
     let kept = set["spec"]["revisionHistoryLimit"].as_u64().and_then(|limit| usize::try_from(limit).ok()).unwrap_or(10);
@@ -140,7 +141,7 @@ pub(super) fn trim(
 /// The name of the revision that a pod of that ordinal gets when it is created now.
 pub(super) fn for_new_pod<'a>(set: &Value, revisions: &'a Revisions, ordinal: i64) -> &'a Revision {
     let strategy = &set["spec"]["updateStrategy"];
-    let first_updated = member::range(set).start + number(&strategy["rollingUpdate"]["partition"]);
+    let first_updated = identity::range(set).start + number(&strategy["rollingUpdate"]["partition"]);
     let is_kept = text(&strategy["type"]) == "RollingUpdate" && ordinal < first_updated;
     if is_kept { &revisions.current } else { &revisions.update }
 }

@@ -9,7 +9,8 @@ use serde_json::Value;
 use super::super::client::{Client, Target, is_outdated};
 use super::super::object::{is_deleting, number, text, uid};
 use super::revisions::{Revisions, for_new_pod};
-use super::{KindIds, Postponed, claims, is_done, member, pod_state};
+use super::writes::{KindIds, Postponed, is_done};
+use super::{claims, identity, member, pod_state};
 use crate::api_server::request::DeleteOptions;
 
 /// A set that is not being deleted.
@@ -31,8 +32,8 @@ enum Progress {
 impl SetStep<'_> {
     /// Brings the pods one step further. Returns how many were deleted because their revision is not the present one.
     pub(super) fn run(&self, pods: &[Arc<Value>]) -> Result<i64, Postponed> {
-        let range = member::range(self.set);
-        let with_ordinals = pods.iter().filter_map(|pod| Some((member::ordinal(self.set, pod)?, &**pod)));
+        let range = identity::range(self.set);
+        let with_ordinals = pods.iter().filter_map(|pod| Some((identity::ordinal(self.set, pod)?, &**pod)));
         let (wanted, mut surplus): (Vec<_>, Vec<_>) = with_ordinals.partition(|(ordinal, _)| range.contains(ordinal));
         surplus.sort_by_key(|(ordinal, _)| -ordinal);
         let find = |ordinal| wanted.iter().find(|(of, _)| *of == ordinal).map(|(_, pod)| *pod);
@@ -148,7 +149,7 @@ impl SetStep<'_> {
         let kept = usize::try_from(number(&strategy["rollingUpdate"]["partition"])).unwrap_or_default();
         for (_, pod) in replicas.iter().skip(kept).rev() {
             let Some(pod) = pod else { return Ok(0) };
-            if member::revision(pod) != self.revisions.update.name && !is_deleting(pod) {
+            if identity::revision(pod) != self.revisions.update.name && !is_deleting(pod) {
                 return self.delete(pod).map(|()| 1);
             }
             if !pod_state::is_healthy(pod, self.min_ready_seconds(), self.now) {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::object::{is_deleting, number, set as set_field, text};
 use super::revisions::Revisions;
-use super::{member, pod_state};
+use super::{identity, pod_state};
 
 /// The status of a set with those pods, and after which time another one of them becomes available.
 pub(super) fn of(set: &Value, revisions: &Revisions, pods: &[Arc<Value>], now: Timestamp) -> (Value, Option<Duration>) {
@@ -17,7 +17,7 @@ pub(super) fn of(set: &Value, revisions: &Revisions, pods: &[Arc<Value>], now: T
     let created = |pod: &&Arc<Value>| !text(&pod["status"]["phase"]).is_empty();
     let of = |revision: &str| {
         let stays = pods.iter().filter(created).filter(|pod| !is_deleting(pod));
-        stays.filter(|pod| member::revision(pod) == revision).count()
+        stays.filter(|pod| identity::revision(pod) == revision).count()
     };
     let mut status = Map::new();
     // These are always there; other fields of 0 are omitted.

@@ -17,10 +17,10 @@ fn a_pod_has_a_stable_name_and_labels() {
 #[test]
 fn only_names_of_the_set_have_an_ordinal() {
     let set = json!({ "metadata": { "name": "a", "namespace": "n" } });
-    let ordinal = |name: &str| member::ordinal(&set, &json!({ "metadata": { "name": name, "namespace": "n" } }));
+    let ordinal = |name: &str| identity::ordinal(&set, &json!({ "metadata": { "name": name, "namespace": "n" } }));
     assert_eq!([ordinal("a-0"), ordinal("a-12")], [Some(0), Some(12)]);
     assert_eq!(["a", "a-", "a-x", "a--1", "a-+1", "b-0", "a-b-0"].map(ordinal), [None; 7]);
-    assert_eq!(member::ordinal(&set, &json!({ "metadata": { "name": "a-0", "namespace": "other" } })), None);
+    assert_eq!(identity::ordinal(&set, &json!({ "metadata": { "name": "a-0", "namespace": "other" } })), None);
 }
 
 #[test]
@@ -133,9 +133,9 @@ fn pods_are_released_and_adopted_by_their_labels() {
 #[test]
 fn the_label_with_the_name_comes_back_once_the_pod_is_ready() {
     let mut world = World::new(stateful_set(1));
-    testing::merge(&world.server, "pods", "a-0", json!({ "metadata": { "labels": { member::POD_NAME: null } } }));
+    testing::merge(&world.server, "pods", "a-0", json!({ "metadata": { "labels": { identity::POD_NAME: null } } }));
     world.step();
-    let label = |world: &World| world.pod("a-0").unwrap()["metadata"]["labels"][member::POD_NAME].clone();
+    let label = |world: &World| world.pod("a-0").unwrap()["metadata"]["labels"][identity::POD_NAME].clone();
     assert_eq!(label(&world), Value::Null);
     world.ready("a-0");
     assert_eq!(label(&world), "a-0");

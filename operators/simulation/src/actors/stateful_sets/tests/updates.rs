@@ -62,7 +62,7 @@ fn pods_are_updated_on_their_deletion_only() {
     world.ready("a-0");
     assert_eq!(world.pods(), ["a-0 app:2"]);
     assert_eq!(world.status("currentRevision"), first, "it stays what it was first");
-    assert_eq!(world.pod("a-0").unwrap()["metadata"]["labels"][member::REVISION], world.status("updateRevision"));
+    assert_eq!(world.pod("a-0").unwrap()["metadata"]["labels"][identity::REVISION], world.status("updateRevision"));
 }
 
 #[test]
