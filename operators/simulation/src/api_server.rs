@@ -4,7 +4,9 @@
 //! does not model fails: it never accepts a request and ignores a part of it.
 
 pub mod answer;
+mod change_times;
 pub mod clients;
+mod copies;
 pub mod deletion;
 pub mod discovery;
 pub mod errors;

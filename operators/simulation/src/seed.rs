@@ -7,10 +7,10 @@ use manager::ManagerError;
 use serde_json::Value;
 
 use crate::content;
+use crate::happening::Happening;
 use crate::random::Random;
 use crate::run::{Detail, Outcome, run};
 use crate::scenario::Scenario;
-use crate::happening::Happening;
 use crate::schedule::{LENGTH, Step, draw};
 use crate::shrink::shrink;
 use crate::user::Deed;

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use serde_json::json;
+use simulation::happening::Happening;
 use simulation::run::{Detail, run};
 use simulation::scenario::{Scenario, etcd_cluster, my_app, sample};
-use simulation::happening::Happening;
 use simulation::schedule::Step;
 use simulation::seed::{References, judge, schedule};
 use simulation::user::{Deed, UserAct};

@@ -130,7 +130,7 @@ impl<'a> Client<'a> {
             metadata_only: false,
         };
         let refused = match self.server.perform(&request) {
-            Ok(Answer { body, .. }) => return Ok(body),
+            Ok(Answer { body, .. }) => return Ok(Arc::unwrap_or_clone(body)),
             Err(refused) => refused,
         };
         if !is_ordinary(&refused) {

@@ -75,7 +75,7 @@ struct Rollout<'a> {
     /// As the API server has it.
     before: Arc<Value>,
     /// As it is to be: only its status and its revision differ.
-    deployment: Value,
+    deployment: Arc<Value>,
     /// Its ReplicaSets, the oldest first.
     sets: Vec<Set>,
     /// The place of the ReplicaSet of the present template among them, if it exists.
@@ -91,8 +91,7 @@ impl<'a> Rollout<'a> {
     fn new(deployment: Arc<Value>, sets: Vec<Arc<Value>>, pods: &'a [Arc<Value>], now: Timestamp) -> Self {
         let mut sets: Vec<Set> = sets.into_iter().map(Set::existing).collect();
         sets.sort_by_cached_key(Set::age);
-        let value = Value::clone(&deployment);
-        Self { before: deployment, deployment: value, sets, new: None, pods, now, again: None }
+        Self { before: deployment.clone(), deployment, sets, new: None, pods, now, again: None }
     }
 
     /// Decides the next step of the rollout.
@@ -215,11 +214,11 @@ impl<'a> Rollout<'a> {
                 return if set.is_created() { self.report_refusal(client, kinds, set, &refused) } else { Some(RETRY) };
             }
         }
-        if self.deployment == *self.before {
+        if self.deployment == self.before {
             return self.again;
         }
         // The revision is an annotation, and part of an update of the status all the same.
-        let written = client.update_status(kinds.deployments, self.deployment);
+        let written = client.update_status(kinds.deployments, Arc::unwrap_or_clone(self.deployment));
         if written.is_err() { Some(RETRY) } else { self.again }
     }
 

@@ -48,7 +48,6 @@ impl Actor for GarbageCollector {
 fn is_concerned(state: &StoredState, since: u64) -> bool {
     let Ok(changes) = state.changes(since) else { return true };
     changes.iter().any(|change| {
-        let owners = |object: &Value| object["metadata"]["ownerReferences"].clone();
         let is_deleting = super::object::is_deleting(&change.after);
         match change.event {
             Event::Deleted => true,
@@ -58,6 +57,10 @@ fn is_concerned(state: &StoredState, since: u64) -> bool {
             }
         }
     })
+}
+
+fn owners(object: &Value) -> &Value {
+    &object["metadata"]["ownerReferences"]
 }
 
 /// Whether all its requests succeeded, or are superfluous by now: the later ones depend on the ones before.

@@ -1,6 +1,8 @@
 //! Fields of objects, read and set without a type.
 
-use jiff::Timestamp;
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
 /// The name of an object.
@@ -87,6 +89,14 @@ pub fn set(object: &mut Value, path: &[&str], value: Value) {
     }
     if let Value::Object(fields) = object {
         set(fields.entry(*first).or_insert(Value::Null), rest, value);
+    }
+}
+
+/// The same, of an object that others share: it is copied only if the field has another value.
+pub fn set_shared(object: &mut Arc<Value>, path: &[&str], value: Value) {
+    let present = path.iter().try_fold(&**object, |object, field| object.get(*field));
+    if present != Some(&value) {
+        set(Arc::make_mut(object), path, value);
     }
 }
 

@@ -127,13 +127,19 @@ pub fn refusal(code: u16, subject: &RequestSubject) -> ApiError {
 /// A complete response with an object.
 #[must_use]
 pub fn complete(code: u16, body: &Value) -> Response<ResponseBody> {
-    respond(code, "application/json", full(body.to_string()))
+    json_text(code, Bytes::from(body.to_string()))
+}
+
+/// A complete response with an object that is JSON already.
+#[must_use]
+pub fn json_text(code: u16, body: Bytes) -> Response<ResponseBody> {
+    respond(code, "application/json", full(body))
 }
 
 /// A complete response with plain text.
 #[must_use]
 pub fn text(code: u16, text: &str) -> Response<ResponseBody> {
-    respond(code, "text/plain; charset=utf-8", full(text.to_owned()))
+    respond(code, "text/plain; charset=utf-8", full(Bytes::from(text.to_owned())))
 }
 
 /// A response with that body.
@@ -144,8 +150,8 @@ pub(super) fn respond(code: u16, content_type: &'static str, body: ResponseBody)
     response
 }
 
-fn full(text: String) -> ResponseBody {
-    Full::new(Bytes::from(text)).map_err(|never| match never {}).boxed_unsync()
+fn full(text: Bytes) -> ResponseBody {
+    Full::new(text).map_err(|never| match never {}).boxed_unsync()
 }
 
 #[cfg(test)]

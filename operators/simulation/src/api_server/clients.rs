@@ -8,7 +8,7 @@ use runtime::outage::Outages;
 use tokio::time::{Instant, sleep};
 use tower::BoxError;
 
-use super::answer::{RequestSubject, ResponseBody, complete, failure, refusal};
+use super::answer::{RequestSubject, ResponseBody, failure, json_text, refusal};
 use super::discovery;
 use super::errors::UNMODELLED;
 use super::fate::{Fate, Handling};
@@ -105,12 +105,12 @@ impl SimulatedApiServer {
         });
         let response = parsed.and_then(|parsed| match parsed {
             Parsed::Page(page) => self.read(|state| discovery::answer(&page, state.kinds())),
-            Parsed::DryRun(request) => self.read(|state| dry_run(state, &request)).map(|answer| of(&answer)),
+            Parsed::DryRun(request) => self.read(|state| dry_run(state, &request).map(|answer| of(state, &answer))),
             Parsed::Objects(request) => match &request.verb {
                 Verb::Watch(options) => watch::open(self, &request, options),
                 _ => {
                     let now = runtime::clock::now();
-                    self.edit(|state| state.perform(&request, now)).map(|answer| of(&answer))
+                    self.edit(|state| state.perform(&request, now).map(|answer| of(state, &answer)))
                 }
             },
         });
@@ -131,8 +131,8 @@ impl SimulatedApiServer {
     }
 }
 
-fn of(answer: &Answer) -> Response<ResponseBody> {
-    complete(answer.code, &answer.body)
+fn of(state: &StoredState, answer: &Answer) -> Response<ResponseBody> {
+    json_text(answer.code, state.text(&answer.body))
 }
 
 fn subject(state: &StoredState, parsed: &Parsed) -> Option<RequestSubject> {

@@ -1,6 +1,8 @@
 //! Deletions: what is held by a finalizer, and a pod that runs, is only marked; the last finalizer to go, and the kubelet, remove
 //! it. (kubernetes: `rest.BeforeDelete` and `Store.Delete` of k8s.io/apiserver)
 
+use std::sync::Arc;
+
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
@@ -44,16 +46,16 @@ pub(crate) fn delete(
         mark(call, &mut object, options)?
     };
     let graceful = call.kind.plural == "pods";
-    if object != *before.value && (stays || graceful) {
-        let stored = state.put(&call.request.user, call.id(), &key, object, before.managers);
-        object = (*stored).clone();
-    }
+    let object = if object != *before.value && (stays || graceful) {
+        state.put(&call.request.user, call.id(), &key, object, before.managers)
+    } else {
+        Arc::new(object)
+    };
     if stays {
         return Ok(Answer { code: 200, body: object });
     }
     let last = state.remove(&call.request.user, call.id(), &key);
-    let object = last.map_or(object, |last| (*last).clone());
-    Ok(Answer { code: 200, body: removed(call.kind, &key, object) })
+    Ok(Answer { code: 200, body: removed(call.kind, &key, last.unwrap_or(object)) })
 }
 
 /// Checks that the object is the one that is to be deleted.
@@ -153,7 +155,7 @@ fn later(time: Timestamp, seconds: i64) -> Timestamp {
 }
 
 /// The answer to a deletion that removed the object.
-fn removed(kind: &Kind, key: &ObjectKey, object: Value) -> Value {
+fn removed(kind: &Kind, key: &ObjectKey, object: Arc<Value>) -> Arc<Value> {
     if RETURNED.contains(&&*kind.plural) {
         return object;
     }
@@ -161,5 +163,5 @@ fn removed(kind: &Kind, key: &ObjectKey, object: Value) -> Value {
     if let (false, Some(fields)) = (kind.group.is_empty(), details.as_object_mut()) {
         fields.insert("group".to_owned(), json!(kind.group));
     }
-    json!({ "apiVersion": "v1", "kind": "Status", "metadata": {}, "status": "Success", "details": details })
+    Arc::new(json!({ "apiVersion": "v1", "kind": "Status", "metadata": {}, "status": "Success", "details": details }))
 }

@@ -2,10 +2,14 @@
 //!
 //! OpenAPI has the custom kinds only, as the manager reads no other.
 
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
 use http::Response;
+use hyper::body::Bytes;
 use serde_json::{Map, Value, json};
 
-use super::answer::{ResponseBody, complete, page_not_found, text};
+use super::answer::{ResponseBody, json_text, page_not_found, text};
 use super::errors::unmodelled;
 use super::kinds::{Kind, Kinds};
 use super::request::ApiError;
@@ -14,7 +18,7 @@ use super::request::ApiError;
 const VERBS: &[&str] = &["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 
 /// A page about the API server.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Page {
     /// Whether it is well.
     Health,
@@ -41,12 +45,41 @@ pub enum Page {
 /// # Errors
 /// With the code 404 if no kind of the group and version is served, and with the code 501 for schemas of built-in kinds.
 pub fn answer(page: &Page, kinds: &Kinds) -> Result<Response<ResponseBody>, ApiError> {
+    if *page == Page::Health {
+        return Ok(text(200, "ok"));
+    }
+    let known = kinds.pages().get(page);
+    let content = match known {
+        Some(content) => content,
+        None => kinds.pages().keep(page, Bytes::from(content(page, kinds)?.to_string())),
+    };
+    Ok(json_text(200, content))
+}
+
+/// The contents of pages that were asked for. All worlds have the same kinds, whose schemas are longer than all else that a
+/// world sends.
+#[derive(Default)]
+pub(super) struct KnownPages(Mutex<BTreeMap<Page, Bytes>>);
+
+impl KnownPages {
+    fn get(&self, page: &Page) -> Option<Bytes> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(page).cloned()
+    }
+
+    fn keep(&self, page: &Page, content: Bytes) -> Bytes {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(page.clone(), content.clone());
+        content
+    }
+}
+
+/// What a page contains that is JSON.
+fn content(page: &Page, kinds: &Kinds) -> Result<Value, ApiError> {
     match page {
-        Page::Health => Ok(text(200, "ok")),
-        Page::Version => Ok(complete(200, &version())),
+        Page::Health => Ok(Value::Null),
+        Page::Version => Ok(version()),
         Page::Resources { group, version } => {
             let served = served(kinds, group, version)?;
-            Ok(complete(200, &resources(group, version, &served)))
+            Ok(resources(group, version, &served))
         }
         Page::OpenApi { group, version } => {
             let served = served(kinds, group, version)?;
@@ -54,7 +87,7 @@ pub fn answer(page: &Page, kinds: &Kinds) -> Result<Response<ResponseBody>, ApiE
             if schemas.is_empty() {
                 return Err(unmodelled(format!("OpenAPI of the built-in group {group}")));
             }
-            Ok(complete(200, &open_api(&schemas)))
+            Ok(open_api(&schemas))
         }
     }
 }

@@ -48,6 +48,14 @@ impl FieldSet {
         }
     }
 
+    /// Whether each path of the other is in this one.
+    #[must_use]
+    pub fn includes(&self, other: &Self) -> bool {
+        let has =
+            |(element, set): (&PathElement, &Self)| self.children.get(element).is_some_and(|below| below.includes(set));
+        other.members.is_subset(&self.members) && other.children.iter().all(has)
+    }
+
     /// The paths below that one.
     #[must_use]
     pub fn below(&self, element: &PathElement) -> Option<&Self> {

@@ -13,6 +13,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use super::copies::without_managed_fields;
+
 pub use field_type::{FieldType, ListKey, ListType, Shape};
 
 /// How the fields of a kind merge.
@@ -62,17 +64,22 @@ impl FieldTypes {
     /// The object with the fields that its Go struct always writes, without `managedFields`. `null` is an object without content.
     #[must_use]
     pub fn filled(&self, object: &Value) -> Value {
-        let mut filled = object.clone();
-        if filled.is_null() {
-            filled = Value::Object(Map::new());
+        self.fill(without_managed_fields(object))
+    }
+
+    /// The same, without a copy.
+    #[must_use]
+    pub fn fill(&self, mut object: Value) -> Value {
+        if object.is_null() {
+            object = Value::Object(Map::new());
         }
-        if let Some(metadata) = filled.get_mut("metadata").and_then(Value::as_object_mut) {
+        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.remove("managedFields");
         }
         if let Some(empty) = &self.empty {
-            fill(&mut filled, empty);
+            fill(&mut object, empty);
         }
-        filled
+        object
     }
 
     /// Removes from an object what [`filled`](Self::filled) added, if it has no content still and `live` had it not.

@@ -5,6 +5,7 @@ use std::sync::{Arc, LazyLock};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::Value;
 
+use super::discovery::KnownPages;
 use super::field_types::FieldTypes;
 
 #[cfg(test)]
@@ -74,6 +75,7 @@ pub struct ScalePaths {
 pub struct Kinds {
     all: Vec<Kind>,
     scales: Vec<Option<ScalePaths>>,
+    pages: KnownPages,
 }
 
 impl Kinds {
@@ -83,7 +85,7 @@ impl Kinds {
     pub fn all() -> Arc<Self> {
         /// The same in each world: the schemas of the CRDs take longer to make than a world to run.
         static ALL: LazyLock<Arc<Kinds>> = LazyLock::new(|| {
-            let mut kinds = Kinds { all: Vec::new(), scales: Vec::new() };
+            let mut kinds = Kinds { all: Vec::new(), scales: Vec::new(), pages: KnownPages::default() };
             for built_in in &BUILT_IN {
                 kinds.push(built_in.kind(), built_in.scale.then(replicas));
             }
@@ -123,6 +125,12 @@ impl Kinds {
     fn push(&mut self, kind: Kind, scale: Option<ScalePaths>) {
         self.all.push(kind);
         self.scales.push(scale);
+        self.pages = KnownPages::default();
+    }
+
+    /// The pages about these kinds that were asked for.
+    pub(super) fn pages(&self) -> &KnownPages {
+        &self.pages
     }
 
     /// The kind at a path.

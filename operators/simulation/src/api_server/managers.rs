@@ -21,7 +21,7 @@ mod removal;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -31,6 +31,7 @@ use entry::Entry;
 use items::{error_of, fields_of};
 use merge::merge;
 
+use super::copies::without_managed_fields;
 use super::field_set::{FieldSet, PathElement};
 use super::field_types::FieldTypes;
 
@@ -72,7 +73,7 @@ impl Managers {
 
         let changed = before != after;
         let time = if changed { Some(second(by.now)) } else { last.and_then(|last| last.time) };
-        managers.finish(Entry { fields: Arc::new(own.fields.difference(&never_owned())), time, ..own });
+        managers.finish(Entry { fields: Arc::new(own.fields.difference(&NEVER_OWNED)), time, ..own });
         managers.sort();
         if changed {
             types.drain(&mut after, live);
@@ -97,22 +98,39 @@ impl Managers {
     /// not tracked until the next apply.
     #[must_use]
     pub fn update(&self, types: &FieldTypes, before: &Value, after: &Value, by: &Writer<'_>) -> Self {
-        let mut managers = self.requested(after, by);
+        self.update_of(types, without_managed_fields(before), without_managed_fields(after), after, by)
+    }
+
+    /// The same, of parts of the objects that are needed for nothing else, where `requested` has the `managedFields`.
+    #[must_use]
+    pub fn update_of(
+        &self,
+        types: &FieldTypes,
+        before: Value,
+        after: Value,
+        requested: &Value,
+        by: &Writer<'_>,
+    ) -> Self {
+        let mut managers = self.requested(requested, by);
         if managers.is_empty() && !before.is_null() {
             return managers;
         }
-        let changes = compare(types.root(), &types.filled(before), &types.filled(after));
+        let changes = compare(types.root(), &types.fill(before), &types.fill(after));
         let changed = changes.modified.union(&changes.added);
         let gone = changed.union(&changes.removed);
         managers.0.retain_mut(|entry| entry.lose(&gone));
 
-        let own = changed.difference(&never_owned());
+        let own = changed.difference(&NEVER_OWNED);
         if !own.is_empty() {
             // Entries of the subresource scale lose their time when they become those of the object.
             let time = (by.subresource != Some("scale")).then(|| second(by.now));
             let mut entry = Entry { time, ..Entry::of(by, Operation::Update) };
-            let previous = managers.0.iter().find(|other| other.is_same(&entry));
-            entry.fields = Arc::new(previous.map_or_else(|| own.clone(), |previous| own.union(&previous.fields)));
+            entry.fields = match managers.0.iter().find(|other| other.is_same(&entry)) {
+                None => Arc::new(own),
+                // What is shared need not be encoded again.
+                Some(previous) if previous.fields.includes(&own) => previous.fields.clone(),
+                Some(previous) => Arc::new(own.union(&previous.fields)),
+            };
             managers.replace(entry);
         }
         cap::cap(&mut managers.0);
@@ -202,16 +220,8 @@ fn second(now: Timestamp) -> Timestamp {
     Timestamp::from_second(now.as_second()).unwrap_or(now)
 }
 
-fn without_managed_fields(object: &Value) -> Value {
-    let mut object = object.clone();
-    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-        metadata.remove("managedFields");
-    }
-    object
-}
-
 /// The fields that no manager ever owns.
-fn never_owned() -> FieldSet {
+static NEVER_OWNED: LazyLock<FieldSet> = LazyLock::new(|| {
     const METADATA: [&str; 9] = [
         "name",
         "namespace",
@@ -232,4 +242,4 @@ fn never_owned() -> FieldSet {
         set.insert(&[field("metadata"), field(name)]);
     }
     set
-}
+});

@@ -1,5 +1,6 @@
 //! A request to the API server, as kube's client and the actors of the world send it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -138,7 +139,7 @@ pub struct Answer {
     /// 200 or 201.
     pub code: u16,
     /// The object, list or status.
-    pub body: Value,
+    pub body: Arc<Value>,
 }
 
 /// The refusal of a request.

@@ -1,5 +1,6 @@
 //! The API server that clients and actors share.
 
+use std::future::pending;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -7,8 +8,10 @@ use jiff::Timestamp;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use super::change_times::ChangeTimes;
 use super::errors::UNMODELLED;
 use super::fate::{Faults, Interruption};
+use super::kinds::KindId;
 use super::request::{Answer, ApiError, ApiRequest};
 use super::state::StoredState;
 use crate::random::Random;
@@ -25,6 +28,9 @@ struct Shared {
     /// Wakes what waits for changes of the state, in the order in which it began to wait: tokio's channel `watch` does so in a
     /// random order.
     news: Notify,
+    /// The same for what waits for changes of one kind, by its number. That the API server forgets changes counts as one.
+    kind_news: Vec<Notify>,
+    times: Mutex<ChangeTimes>,
     /// Wakes what waits for changes of the faults.
     fault_news: Notify,
     /// What each request was about, and what came of it, if that is recorded.
@@ -46,11 +52,14 @@ impl SimulatedApiServer {
     /// An API server with that state, and without faults. Latencies, and the faults to come, are determined by `random`.
     #[must_use]
     pub fn new(state: StoredState, random: Random) -> Self {
+        let kinds = state.kinds().iter().count();
         Self(Arc::new(Shared {
+            times: Mutex::new(ChangeTimes::new(Instant::now(), state.version(), kinds)),
             state: Mutex::new(state),
             faults: Mutex::new(Faults::new(random)),
             requests: AtomicUsize::new(0),
             news: Notify::new(),
+            kind_news: (0..kinds).map(|_| Notify::new()).collect(),
             fault_news: Notify::new(),
             record: Mutex::default(),
         }))
@@ -74,15 +83,52 @@ impl SimulatedApiServer {
 
     /// Changes the state, and wakes what waits for changes.
     pub fn edit<R>(&self, edit: impl FnOnce(&mut StoredState) -> R) -> R {
-        let (result, changed) = {
+        let (result, changed, of) = {
             let mut state = self.state();
-            let before = state.version();
-            (edit(&mut state), state.version() != before)
+            let (before, forgotten) = (state.version(), state.forgotten());
+            let result = edit(&mut state);
+            let changes = state.changes(before).ok().filter(|_| state.forgotten() == forgotten);
+            let mut times = self.times();
+            for change in changes.unwrap_or_default() {
+                times.note(Instant::now(), change.version, change.kind);
+            }
+            let of = changes.map(|changes| changes.iter().map(|change| change.kind).collect::<Vec<_>>());
+            (result, state.version() != before, of)
         };
         if changed {
             self.0.news.notify_waiters();
         }
+        match of {
+            Some(kinds) => {
+                kinds.into_iter().filter_map(|kind| self.0.kind_news.get(kind)).for_each(Notify::notify_waiters)
+            }
+            None => self.0.kind_news.iter().for_each(Notify::notify_waiters),
+        }
         result
+    }
+
+    /// When the state changed.
+    pub(super) fn times(&self) -> MutexGuard<'_, ChangeTimes> {
+        self.0.times.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for a change of a kind after the version `since`, or until changes after it are forgotten.
+    pub(super) async fn kind_changed(&self, kind: KindId, since: u64) {
+        let Some(news) = self.0.kind_news.get(kind) else { return pending().await };
+        loop {
+            // From here on, no change is missed.
+            let news = news.notified();
+            if self.concerns(kind, since) {
+                return;
+            }
+            news.await;
+        }
+    }
+
+    /// Whether an object of a kind changed after the version `since`, or changes after it are forgotten.
+    pub(super) fn concerns(&self, kind: KindId, since: u64) -> bool {
+        let forgotten = self.read(StoredState::forgotten);
+        forgotten > since || self.times().of_kind_after(kind, since).is_some()
     }
 
     /// Waits for a version newer than `since`, and returns it.

@@ -1,8 +1,9 @@
 //! What the API server stores, and each change of it. ([`super::verbs`] perform the requests.)
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use hyper::body::Bytes;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -11,8 +12,11 @@ use super::managers::Managers;
 use super::request::Subresource;
 use crate::random::Random;
 
+mod change;
 #[cfg(test)]
 mod tests;
+
+pub use change::{Event, StoredChange};
 
 /// A stored object.
 #[derive(Clone, Debug)]
@@ -27,36 +31,6 @@ pub struct StoredObject {
 
 /// The namespace (empty if there is none) and the name of an object.
 pub type ObjectKey = (String, String);
-
-/// What happened to an object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// It was created.
-    Added,
-    /// It was changed.
-    Modified,
-    /// It was removed.
-    Deleted,
-}
-
-/// A change of the stored objects.
-#[derive(Clone, Debug)]
-pub struct StoredChange {
-    /// The version that began with it.
-    pub version: u64,
-    /// The kind of the object.
-    pub kind: KindId,
-    /// The object.
-    pub key: ObjectKey,
-    /// What happened.
-    pub event: Event,
-    /// The object before.
-    pub before: Option<Arc<Value>>,
-    /// The object after; if it was removed, its last state with the new version.
-    pub after: Arc<Value>,
-    /// Whose request it was.
-    pub user: String,
-}
 
 /// The changes since a version were forgotten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,6 +132,21 @@ impl StoredState {
         Ok(self.changes.get(newer..).unwrap_or_default())
     }
 
+    /// An object as JSON.
+    #[must_use]
+    pub fn text(&self, object: &Arc<Value>) -> Bytes {
+        match self.changes.last() {
+            Some(change) if Arc::ptr_eq(&change.after, object) => change.text().clone(),
+            _ => Bytes::from(object.to_string()),
+        }
+    }
+
+    /// The changes up to this version are forgotten.
+    #[must_use]
+    pub fn forgotten(&self) -> u64 {
+        self.compacted
+    }
+
     /// Forgets all changes: watches from before get 410.
     pub fn compact(&mut self) {
         self.changes.clear();
@@ -239,7 +228,16 @@ impl StoredState {
         after: Arc<Value>,
     ) {
         let (version, user) = (self.version, user.to_owned());
-        self.changes.push(StoredChange { version, kind, key: key.clone(), event, before, after, user });
+        self.changes.push(StoredChange {
+            version,
+            kind,
+            key: key.clone(),
+            event,
+            before,
+            after,
+            user,
+            text: OnceLock::new(),
+        });
     }
 
     /// A uid that no object has.

@@ -5,6 +5,8 @@
 //! creation of an object by an update of its status, and `managedFields` in a creation. Of all other things that a request
 //! may ask for, its type has no field.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 
 use self::call::VerbCall;
@@ -42,7 +44,7 @@ fn perform(state: &mut StoredState, kinds: &Kinds, request: &ApiRequest, now: Ti
     check_path(&call)?;
     let mut answer = dispatch(state, &call)?;
     if request.metadata_only && read::is_object(&answer.body) {
-        answer.body = metadata_only(&answer.body);
+        answer.body = Arc::new(metadata_only(&answer.body));
     }
     Ok(answer)
 }

@@ -17,6 +17,7 @@ use super::fate::{Faults, Interruption};
 use super::kinds::KindId;
 use super::request::{ApiError, ApiRequest, WatchOptions};
 use super::service::SimulatedApiServer;
+use super::state::StoredState;
 use events::{bookmark, event, expired, present};
 use selection::Selection;
 
@@ -60,6 +61,8 @@ struct Watch {
     sent: u64,
     /// When the events up to that version are delivered.
     delivery: Option<(Instant, u64)>,
+    /// Since when nothing is on its way: the last delivery, or the opening.
+    idle_since: Instant,
     lag: Duration,
     interruption: Option<(Instant, Interruption)>,
     /// How often all watches had been cut when this one was opened.
@@ -78,8 +81,8 @@ enum Wakeup {
     Interruption(Interruption),
     Bookmark,
     End,
-    /// Something has changed.
-    Change(u64),
+    /// An object of the kind has changed, or changes are forgotten.
+    Change,
 }
 
 impl Watch {
@@ -101,6 +104,7 @@ impl Watch {
             lines,
             sent,
             delivery: (sent < version).then(|| (now + fate.lag, version)),
+            idle_since: now,
             lag: fate.lag,
             interruption: fate.interruption.map(|(after, interruption)| (now + after, interruption)),
             cuts: server.draw(|faults| faults.watch_cuts),
@@ -122,8 +126,11 @@ impl Watch {
             }
             match self.wait().await {
                 Wakeup::Delivery(version) => self.deliver(version),
-                Wakeup::Change(version) => self.delivery = Some((Instant::now() + self.lag, version)),
+                Wakeup::Change => self.follow(),
                 Wakeup::Bookmark => {
+                    if self.delivery.is_none() {
+                        self.catch_up(|at, now| at <= now);
+                    }
                     let line = self.server.read(|state| bookmark(state, self.kind, self.metadata_only, self.sent));
                     self.lines.extend(line);
                     self.bookmark = Some(next_bookmark(Instant::now(), self.end));
@@ -153,7 +160,7 @@ impl Watch {
             biased;
             how = self.server.interrupted(&self.user, self.cuts), if is_listening => Wakeup::Interruption(how),
             wakeup = timer => wakeup,
-            version = self.server.changed(self.sent), if is_listening && self.delivery.is_none() => Wakeup::Change(version),
+            () = self.server.kind_changed(self.kind, self.sent), if is_listening && self.delivery.is_none() => Wakeup::Change,
         }
     }
 
@@ -169,8 +176,38 @@ impl Watch {
         all.into_iter().flatten().min_by_key(|(at, _)| *at)
     }
 
+    /// Puts on its way what has changed.
+    fn follow(&mut self) {
+        let (now, first) = (Instant::now(), self.server.times().of_kind_after(self.kind, self.sent));
+        if first.is_some_and(|first| first < now) {
+            // It was not read when that changed.
+            self.delivery = Some((now + self.lag, self.server.read(StoredState::version)));
+            return;
+        }
+        self.catch_up(|at, now| at < now);
+    }
+
+    /// Does what would have been done at each change of other kinds: it would have been put on its way, and delivered as nothing.
+    /// So a watch delivers a change of its kind at the same time and up to the same version, but is woken for no other.
+    fn catch_up(&mut self, is_over: impl Fn(Instant, Instant) -> bool) {
+        let now = Instant::now();
+        loop {
+            let next = || self.server.times().next(self.sent, self.idle_since);
+            let delivery = self.delivery.or_else(|| next().map(|(from, until)| (from + self.lag, until)));
+            match delivery {
+                Some((at, until)) if is_over(at, now) => {
+                    (self.delivery, self.idle_since, self.sent) = (None, at, until)
+                }
+                _ => {
+                    self.delivery = delivery.filter(|_| self.server.concerns(self.kind, self.sent));
+                    return;
+                }
+            }
+        }
+    }
+
     fn deliver(&mut self, until: u64) {
-        self.delivery = None;
+        (self.delivery, self.idle_since) = (None, Instant::now());
         let (kind, selection, metadata_only) = (self.kind, &self.selection, self.metadata_only);
         let lines = self.server.read(|state| {
             let changes = state.changes(self.sent).ok()?;

@@ -12,9 +12,9 @@ use futures::future::join_all;
 use runtime::Error;
 use tokio::time::sleep;
 
-use super::model::EtcdModel;
 use super::agent::{DATABASE_BYTES, VOLUME_BYTES};
 use super::faults::CallFate;
+use super::model::EtcdModel;
 use super::store::Etcds;
 
 /// How long the calls of a query, of the probe before a change, and of a change may take.

@@ -1,6 +1,5 @@
 //! A cluster, as its members know it.
 
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use etcd_cluster::plan::ListedMember;

@@ -4,8 +4,8 @@ use agent_protocol::Command;
 use etcd_cluster::plan::version::Version;
 use serde_json::Value;
 
-use super::model::EtcdModel;
 use super::agent::{self, Start};
+use super::model::EtcdModel;
 use super::store::{Data, Etcds, Process};
 use crate::actors::pods::program::{ContainerRun, ProgramState, Programs};
 

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::actors::pods::program::{ContainerRun, Exit, ProgramState};
+use crate::random::Random;
 
 /// Pods with volumes, and the etcd in them.
 struct Bench {

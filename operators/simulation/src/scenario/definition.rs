@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use crate::api_server::state::StoredState;
-use crate::random::Random;
 use crate::happening::Happening;
+use crate::random::Random;
 use crate::user::UserAct;
 
 /// What a world is about.

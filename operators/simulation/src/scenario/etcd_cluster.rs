@@ -6,9 +6,9 @@ use super::definition::Scenario;
 use crate::api_server::request::Propagation;
 use crate::api_server::state::StoredState;
 use crate::etcd::EtcdRates;
+use crate::happening::Happening;
 use crate::objects::{has_ready, objects};
 use crate::random::Random;
-use crate::happening::Happening;
 use crate::user::{Deed, UserAct};
 
 /// An EtcdCluster that is resized and upgraded, whose pods and children are deleted and edited by hand, and whose status is lost.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::conditions;
-use super::super::object::{annotation, controller_reference, name, namespace, number, set};
+use super::super::object::{annotation, controller_reference, name, namespace, number, set, set_shared};
 use super::Rollout;
 use super::condition::PROGRESSING;
 use super::set::{DESIRED, MOST, REVISION, REVISION_HISTORY, Set};
@@ -39,7 +39,7 @@ impl Rollout<'_> {
         annotate(found, &self.deployment, revision);
         let min_ready = &self.deployment["spec"]["minReadySeconds"];
         if number(&found.value["spec"]["minReadySeconds"]) != number(min_ready) {
-            set(&mut found.value, &["spec", "minReadySeconds"], min_ready.clone());
+            set_shared(&mut found.value, &["spec", "minReadySeconds"], min_ready.clone());
         }
         let (message, revision) = (format!("Found new replica set {:?}", name(&found.value)), found.revision());
         self.record_revision(revision);
@@ -94,7 +94,7 @@ impl Rollout<'_> {
     fn record_revision(&mut self, revision: i64) {
         let revision = revision.to_string();
         if annotation(&self.deployment, REVISION) != revision {
-            set(&mut self.deployment, &["metadata", "annotations", REVISION], json!(revision));
+            set_shared(&mut self.deployment, &["metadata", "annotations", REVISION], json!(revision));
         }
     }
 }

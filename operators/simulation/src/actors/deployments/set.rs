@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::super::client::{Client, Target, is_outdated};
-use super::super::object::{annotation, name, number, seconds, set};
+use super::super::object::{annotation, name, number, seconds, set_shared};
 use crate::api_server::kinds::KindId;
 use crate::api_server::request::{ApiError, DeleteOptions};
 
@@ -26,7 +26,7 @@ pub(super) struct Set {
     /// As the API server has it; none if it is to be created.
     before: Option<Arc<Value>>,
     /// As it is to be.
-    pub(super) value: Value,
+    pub(super) value: Arc<Value>,
     /// It is to be deleted.
     pub(super) deleted: bool,
 }
@@ -34,13 +34,12 @@ pub(super) struct Set {
 impl Set {
     /// One that exists.
     pub(super) fn existing(before: Arc<Value>) -> Self {
-        let value = Value::clone(&before);
-        Self { before: Some(before), value, deleted: false }
+        Self { value: before.clone(), before: Some(before), deleted: false }
     }
 
     /// One that is to be created.
     pub(super) fn created(value: Value) -> Self {
-        Self { before: None, value, deleted: false }
+        Self { before: None, value: Arc::new(value), deleted: false }
     }
 
     /// Whether it is to be created.
@@ -84,13 +83,13 @@ impl Set {
 
     /// Sets an annotation.
     pub(super) fn annotate(&mut self, name: &str, value: impl Into<String>) {
-        set(&mut self.value, &["metadata", "annotations", name], Value::String(value.into()));
+        set_shared(&mut self.value, &["metadata", "annotations", name], Value::String(value.into()));
     }
 
     /// Sets the size, and for which Deployment. Returns whether the size changed.
     pub(super) fn scale(&mut self, replicas: i64, desired: i64, most: i64) -> bool {
         let is_other = replicas != self.replicas();
-        set(&mut self.value, &["spec", "replicas"], json!(replicas));
+        set_shared(&mut self.value, &["spec", "replicas"], json!(replicas));
         self.annotate(DESIRED, desired.to_string());
         self.annotate(MOST, most.to_string());
         is_other
@@ -105,12 +104,12 @@ impl Set {
     /// Creates, changes or deletes it.
     pub(super) fn write(&self, client: &Client<'_>, kind: KindId) -> Result<(), ApiError> {
         match &self.before {
-            None => client.create(kind, self.value.clone()).map(drop),
+            None => client.create(kind, Value::clone(&self.value)).map(drop),
             Some(before) if self.deleted => {
                 let deleted = client.delete(Target::of(kind, before), deletion(before));
                 deleted.map(drop).or_else(|refused| if is_outdated(&refused) { Ok(()) } else { Err(refused) })
             }
-            Some(before) if **before != self.value => client.update(kind, self.value.clone()).map(drop),
+            Some(before) if *before != self.value => client.update(kind, Value::clone(&self.value)).map(drop),
             Some(_) => Ok(()),
         }
     }

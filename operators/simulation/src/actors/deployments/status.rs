@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::super::conditions;
-use super::super::object::{number, read_time, set};
+use super::super::object::{number, read_time, set, set_shared};
 use super::condition::{PROGRESSING, condition, progressing};
 use super::{Rollout, limit};
 
@@ -31,13 +31,13 @@ impl Rollout<'_> {
             None => conditions::remove(&mut status, FAILURE),
         }
         self.again = self.stuck_after(&status);
-        set(&mut self.deployment, &["status"], status);
+        set_shared(&mut self.deployment, &["status"], status);
     }
 
     /// Reports the numbers only: the progress of a paused Deployment is not measured.
     pub(super) fn report_numbers(&mut self) {
         let status = self.numbers();
-        set(&mut self.deployment, &["status"], status);
+        set_shared(&mut self.deployment, &["status"], status);
     }
 
     /// Reports that the Deployment was paused or resumed, so that its deadline starts again afterwards.
@@ -65,7 +65,7 @@ impl Rollout<'_> {
         }
         let mut with = self.deployment["status"].clone();
         conditions::set(&mut with, progressing(status, reason, message, self.now));
-        set(&mut self.deployment, &["status"], with);
+        set_shared(&mut self.deployment, &["status"], with);
     }
 
     fn report_progress(&self, status: &mut Value, present: Option<&Value>) {

@@ -1,8 +1,8 @@
 //! The hash of a pod template, and its comparison.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::super::object::{remove, set};
+use super::super::object::set;
 
 /// The label by which the pods of a template are known.
 pub(super) const HASH: &str = "pod-template-hash";
@@ -35,24 +35,26 @@ pub(super) fn selector_with_hash(selector: &Value, hash: &str) -> Value {
 
 /// Whether both templates make the same pods.
 pub(super) fn is_same(one: &Value, other: &Value) -> bool {
-    one["spec"] == other["spec"] && plain(&one["metadata"]) == plain(&other["metadata"])
+    let [one_metadata, other_metadata] = [one, other].map(|template| plain(&template["metadata"]));
+    let metadata = one_metadata.iter().zip(&other_metadata);
+    let is_equal = |(one, other): (&Field<'_>, &Field<'_>)| one.0 == other.0 && content(*one).eq(content(*other));
+    one["spec"] == other["spec"] && one_metadata.len() == other_metadata.len() && metadata.into_iter().all(is_equal)
 }
+
+/// A field, by name.
+type Field<'a> = (&'a str, &'a Value);
 
 /// The metadata of a template without its hash, and without empty fields.
-fn plain(metadata: &Value) -> Map<String, Value> {
-    let mut metadata = metadata.clone();
-    remove(&mut metadata, &["labels", HASH]);
-    let fields = metadata.as_object().into_iter().flatten();
-    fields.filter(|(_, value)| !is_empty(value)).map(|(name, value)| (name.clone(), value.clone())).collect()
+fn plain(metadata: &Value) -> Vec<Field<'_>> {
+    let fields = metadata.as_object().into_iter().flatten().map(|(name, value)| (name.as_str(), value));
+    fields.filter(|field| content(*field).next().is_some()).collect()
 }
 
-fn is_empty(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::Object(fields) => fields.is_empty(),
-        Value::Array(list) => list.is_empty(),
-        _ => false,
-    }
+/// What a field of the metadata consists of: its entries, or itself if it is a scalar.
+fn content<'a>((of, value): Field<'a>) -> impl Iterator<Item = Field<'a>> {
+    let entries = value.as_object().into_iter().flatten().map(|(name, value)| (name.as_str(), value));
+    let is_scalar = !value.is_null() && !value.is_object() && value.as_array().is_none_or(|list| !list.is_empty());
+    entries.filter(move |(name, _)| of != "labels" || *name != HASH).chain(is_scalar.then_some(("", value)))
 }
 
 #[cfg(test)]

@@ -4,9 +4,9 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::super::object::later;
 use super::super::object::{items, text};
 use super::container::{Container, ContainerState, End, ProgramReport};
-use super::super::object::later;
 use super::life::Life;
 use super::needs::Missing;
 use super::program::{ContainerRun, Exit, ProgramState, Programs};

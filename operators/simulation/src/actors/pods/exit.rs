@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::super::object::{items, set, text, time};
+use super::super::object::{items, set, time};
 use super::container::{Container, ContainerState, End};
 use super::life::Life;
 use super::program::Exit;

@@ -9,11 +9,11 @@ use serde_json::Value;
 
 use super::super::actor::{Actor, RETRY};
 use super::super::client::{Client, Target, is_outdated};
+use super::super::object::later;
 use super::super::object::{is_deleting, items, namespace, number, set, text, uid};
 use super::content::is_ended;
 use super::driven::Driver;
 use super::exit;
-use super::super::object::later;
 use super::life::Life;
 use super::needs::{Missing, missing};
 use super::notes::Notes;

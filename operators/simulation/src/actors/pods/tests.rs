@@ -3,10 +3,10 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::super::object::later;
 use super::super::testing::{self, NAMESPACE};
 use super::super::{Actor, conditions};
 use super::content::Find;
-use super::super::object::later;
 use super::life::Life;
 use super::needs::{Missing, missing};
 use super::*;

@@ -31,6 +31,10 @@ struct Walk {
 
 impl Walk {
     fn field(&mut self, types: &FieldType, before: Option<&Value>, after: Option<&Value>) {
+        // Most of an object stays as it is, and in equal values nothing differs.
+        if before.is_some() && before == after {
+            return;
+        }
         let whole = match (types.shape(before), types.shape(after)) {
             (None, None) => self.leaf(before, after),
             (Some(shape), None) | (None, Some(shape)) => self.shape(shape, before, after),

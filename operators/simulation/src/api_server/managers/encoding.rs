@@ -1,5 +1,7 @@
 //! The owners as `metadata.managedFields`.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::Managers;
@@ -10,7 +12,20 @@ impl Managers {
     /// `metadata.managedFields`: applies first, then by time.
     #[must_use]
     pub fn to_value(&self) -> Value {
-        Value::Array(self.0.iter().map(encode).collect())
+        Value::Array(self.0.iter().map(|entry| encode(entry, entry.fields.to_value())).collect())
+    }
+
+    /// The same, as the successors of these owners, with which an object was stored. To encode fields takes longer than to copy
+    /// them, and most owners still have the same.
+    #[must_use]
+    pub fn to_value_after(&self, before: &Self, stored: &Value) -> Value {
+        let stored = stored.pointer("/metadata/managedFields").and_then(Value::as_array);
+        let known = |entry: &Entry| {
+            let place = before.0.iter().position(|before| Arc::ptr_eq(&before.fields, &entry.fields))?;
+            stored?.get(place)?.get("fieldsV1").cloned()
+        };
+        let fields = |entry: &Entry| known(entry).unwrap_or_else(|| entry.fields.to_value());
+        Value::Array(self.0.iter().map(|entry| encode(entry, fields(entry))).collect())
     }
 
     /// The owners of `metadata.managedFields`; `None` if there are none, or an entry is malformed.
@@ -34,7 +49,7 @@ fn order(entry: &Entry) -> (Operation, i64, &str, &str, Option<&str>) {
     (entry.operation, second, entry.manager.as_str(), entry.api_version.as_str(), entry.subresource.as_deref())
 }
 
-fn encode(entry: &Entry) -> Value {
+fn encode(entry: &Entry, fields_v1: Value) -> Value {
     let operation = match entry.operation {
         Operation::Apply => "Apply",
         Operation::Update => "Update",
@@ -44,9 +59,9 @@ fn encode(entry: &Entry) -> Value {
         "operation": operation,
         "apiVersion": entry.api_version,
         "fieldsType": "FieldsV1",
-        "fieldsV1": entry.fields.to_value(),
     });
     if let Some(fields) = encoded.as_object_mut() {
+        fields.insert("fieldsV1".to_owned(), fields_v1);
         if let Some(time) = entry.time {
             fields.insert("time".to_owned(), Value::from(time.to_string()));
         }

@@ -6,24 +6,19 @@ use serde_json::{Value, json};
 
 use super::encoding::is_built_in;
 use super::values::{carry, object_at, remove};
+use crate::api_server::copies::without;
 use crate::api_server::errors::unmodelled;
 use crate::api_server::kinds::Kind;
 use crate::api_server::request::{ApiError, Subresource};
 
-/// The part of an object that a write of this subresource may own: without the fields that it cannot change.
+/// The part of an object that a write of this subresource may own: without the fields that it cannot change, and without their
+/// owners.
 #[must_use]
 pub fn ownable(kind: &Kind, object: &Value, subresource: Option<Subresource>) -> Value {
-    let mut part = object.clone();
     if subresource != Some(Subresource::Status) {
-        if kind.status {
-            remove(&mut part, "status");
-        }
-        return part;
+        return without(object, kind.status.then_some("status"));
     }
-    remove(&mut part, "spec");
-    if !is_built_in(kind) {
-        part = status_of(&part);
-    }
+    let mut part = if is_built_in(kind) { without(object, Some("spec")) } else { status_of(object) };
     for name in kept_metadata(kind) {
         if let Some(metadata) = object_at(&mut part, &["metadata"]) {
             metadata.remove(*name);

@@ -49,7 +49,7 @@ pub(crate) fn create_as(
     preparation::decode(call.kind, &mut object, strict)?;
     admission::admit(state, call, &key.1)?;
     let owned = preparation::ownable(call.kind, &object, None);
-    let managers = Managers::default().update(&call.kind.types, &Value::Null, &owned, &call.writer());
+    let managers = Managers::default().update_of(&call.kind.types, Value::Null, owned, &object, &call.writer());
     finish(state, call, key, object, managers)
 }
 
@@ -88,7 +88,7 @@ pub(crate) fn finish(
     if is_default {
         state.note_default_status(call.id(), &key);
     }
-    Ok(Answer { code: 201, body: (*stored).clone() })
+    Ok(Answer { code: 201, body: stored })
 }
 
 /// A new object of the kind is stored without a status, and gets one by default when it is read.

@@ -8,7 +8,7 @@ use crate::api_server::errors::{
 };
 use crate::api_server::managers::Managers;
 use crate::api_server::request::{ApiError, Propagation};
-use crate::api_server::state::{ObjectKey, StoredState};
+use crate::api_server::state::{ObjectKey, StoredObject, StoredState};
 
 /// The finalizer of an object that the garbage collector removes after its dependents.
 pub(crate) const FOREGROUND: &str = "foregroundDeletion";
@@ -265,4 +265,30 @@ pub(crate) fn render(object: &mut Value, managers: &Managers) -> Result<(), ApiE
         metadata.insert("managedFields".to_owned(), managers.to_value());
     }
     Ok(())
+}
+
+/// The same, of an object that is to replace another one.
+pub(crate) fn render_after(object: &mut Value, managers: &Managers, before: &StoredObject) -> Result<(), ApiError> {
+    let metadata = of(object)?;
+    if managers.is_empty() {
+        metadata.remove("managedFields");
+    } else {
+        let rendered = managers.to_value_after(&before.managers, &before.value);
+        metadata.insert("managedFields".to_owned(), rendered);
+    }
+    Ok(())
+}
+
+/// Whether two objects are equal but for the owners of their fields.
+pub(crate) fn is_same_but_managers(one: &Value, other: &Value) -> bool {
+    let (Some(one), Some(other)) = (one.as_object(), other.as_object()) else { return one == other };
+    let is_same = |name: &str, one: &Value, other: &Value| match (one.as_object(), other.as_object()) {
+        (Some(one), Some(other)) if name == "metadata" => {
+            let fields = |of| Map::iter(of).filter(|(name, _)| *name != "managedFields");
+            fields(one).eq(fields(other))
+        }
+        _ => one == other,
+    };
+    one.len() == other.len()
+        && one.iter().all(|(name, value)| other.get(name).is_some_and(|other| is_same(name, value, other)))
 }

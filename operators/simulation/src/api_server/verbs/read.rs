@@ -19,7 +19,7 @@ const TOO_OLD: &str = "The provided continue parameter is too old to display a c
 pub(crate) fn get(state: &StoredState, call: &VerbCall<'_>) -> Result<Answer, ApiError> {
     let key = call.key()?;
     let stored = state.stored(call.id(), &key).ok_or_else(|| call.not_found(&key))?;
-    Ok(Answer { code: 200, body: (*stored.value).clone() })
+    Ok(Answer { code: 200, body: stored.value.clone() })
 }
 
 /// Reads a page of a collection. All pages of a list show the version at which the first was read.
@@ -51,14 +51,18 @@ pub(crate) fn list(state: &StoredState, call: &VerbCall<'_>, options: &ListOptio
     }
     let items: Vec<_> = objects.values().take(limit).map(|object| item(call, object)).collect();
     // Such a list has no items at all, in Go.
-    let items = if items.is_empty() && call.request.metadata_only { Value::Null } else { json!(items) };
+    let items = if items.is_empty() && call.request.metadata_only { Value::Null } else { Value::Array(items) };
     let (api_version, kind) = if call.request.metadata_only {
         ("meta.k8s.io/v1", "PartialObjectMetadataList".to_owned())
     } else {
         (call.api_version(), format!("{}List", call.kind.kind))
     };
-    let body = json!({ "apiVersion": api_version, "kind": kind, "metadata": metadata, "items": items });
-    Ok(Answer { code: 200, body })
+    let mut body = json!({ "apiVersion": api_version, "kind": kind, "metadata": metadata });
+    if let Some(fields) = body.as_object_mut() {
+        // The macro would copy them.
+        fields.insert("items".to_owned(), items);
+    }
+    Ok(Answer { code: 200, body: Arc::new(body) })
 }
 
 /// An object in a list. Lists of built-in kinds do not repeat the kind.
@@ -66,12 +70,13 @@ fn item(call: &VerbCall<'_>, object: &Value) -> Value {
     if call.request.metadata_only {
         return metadata_only(object);
     }
-    let mut item = object.clone();
-    if let (None, Some(fields)) = (&call.kind.schema, item.as_object_mut()) {
-        fields.remove("apiVersion");
-        fields.remove("kind");
+    match object.as_object().filter(|_| call.kind.schema.is_none()) {
+        Some(fields) => {
+            let kept = fields.iter().filter(|(name, _)| !matches!(name.as_str(), "apiVersion" | "kind"));
+            Value::Object(kept.map(|(name, value)| (name.clone(), value.clone())).collect())
+        }
+        None => object.clone(),
     }
-    item
 }
 
 /// The objects of the collection as they were at a version.

@@ -1,5 +1,7 @@
 //! The subresource `scale`: the replicas of an object, whatever its kind calls them.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::call::VerbCall;
@@ -19,7 +21,7 @@ pub(crate) fn get(state: &StoredState, call: &VerbCall<'_>) -> Result<Answer, Ap
         let field = paths.spec.replace('/', ".");
         return Err(internal_error(&format!("the spec replicas field {field:?} does not exist")));
     }
-    Ok(Answer { code: 200, body: view(paths, &stored.value) })
+    Ok(Answer { code: 200, body: Arc::new(view(paths, &stored.value)) })
 }
 
 /// Replaces the scale of an object.
@@ -62,7 +64,7 @@ pub(crate) fn patch(
         None => OwnershipAfter::ByChange,
     };
     let answer = store(state, call, &key, after, ownership)?;
-    Ok(Answer { body: view(paths, &answer.body), ..answer })
+    Ok(Answer { body: Arc::new(view(paths, &answer.body)), ..answer })
 }
 
 fn paths<'a>(call: &VerbCall<'a>) -> Result<&'a ScalePaths, ApiError> {

@@ -1,5 +1,7 @@
 //! An API server for tests of its verbs.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -47,7 +49,7 @@ impl Bench {
 
     pub(crate) fn send(&mut self, plural: &str, name: &str, verb: Verb) -> Result<Value, ApiError> {
         let request = self.request(plural, Some(name), verb);
-        self.perform(&request).map(|answer| answer.body)
+        self.perform(&request).map(|answer| Arc::unwrap_or_clone(answer.body))
     }
 
     pub(crate) fn send_to(
@@ -58,7 +60,7 @@ impl Bench {
         verb: Verb,
     ) -> Result<Value, ApiError> {
         let request = ApiRequest { subresource: Some(part), ..self.request(plural, Some(name), verb) };
-        self.perform(&request).map(|answer| answer.body)
+        self.perform(&request).map(|answer| Arc::unwrap_or_clone(answer.body))
     }
 
     pub(crate) fn try_create(&mut self, plural: &str, body: &Value) -> Result<Answer, ApiError> {
@@ -69,7 +71,7 @@ impl Bench {
     pub(crate) fn create(&mut self, plural: &str, body: &Value) -> Value {
         let answer = self.try_create(plural, body).unwrap();
         assert_eq!(answer.code, 201);
-        answer.body
+        Arc::unwrap_or_clone(answer.body)
     }
 
     pub(crate) fn update(&mut self, plural: &str, name: &str, body: &Value) -> Result<Value, ApiError> {
@@ -90,7 +92,7 @@ impl Bench {
 
     pub(crate) fn list(&mut self, plural: &str, options: ListOptions) -> Result<Value, ApiError> {
         let request = self.request(plural, None, Verb::List(options));
-        self.perform(&request).map(|answer| answer.body)
+        self.perform(&request).map(|answer| Arc::unwrap_or_clone(answer.body))
     }
 
     /// The changes since a version, as the kind of change and the name.

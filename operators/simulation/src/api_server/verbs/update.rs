@@ -1,5 +1,7 @@
 //! Updates, and the end of each verb that changes an object.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::call::VerbCall;
@@ -91,7 +93,7 @@ pub(crate) fn store(
         OwnershipAfter::Applied(managers) => managers,
         OwnershipAfter::ByChange => {
             let owned = |object: &Value| preparation::ownable(call.kind, object, part);
-            stored.managers.update(&call.kind.types, &owned(before), &owned(&after), &call.writer())
+            stored.managers.update_of(&call.kind.types, owned(before), owned(&after), &after, &call.writer())
         }
     };
     let finalizes = part.is_none() && namespaces::finalizes(call, before, &after);
@@ -115,15 +117,17 @@ fn save(
     if is_released(call, &before.value, &after) {
         metadata::render(&mut after, &managers)?;
         state.remove(&call.request.user, call.id(), key);
-        return Ok(Answer { code: 200, body: after });
+        return Ok(Answer { code: 200, body: Arc::new(after) });
     }
-    metadata::render(&mut after, &before.managers)?;
-    if after == *before.value && managers.is_same_but_times(&before.managers) && !before.has_default_status {
-        return Ok(Answer { code: 200, body: after });
+    let is_same = metadata::is_same_but_managers(&after, &before.value)
+        && managers.is_same_but_times(&before.managers)
+        && !before.has_default_status;
+    if is_same {
+        return Ok(Answer { code: 200, body: before.value.clone() });
     }
-    metadata::render(&mut after, &managers)?;
+    metadata::render_after(&mut after, &managers, before)?;
     let stored = state.put(&call.request.user, call.id(), key, after, managers);
-    Ok(Answer { code: 200, body: (*stored).clone() })
+    Ok(Answer { code: 200, body: stored })
 }
 
 /// Counts a change of what is desired.

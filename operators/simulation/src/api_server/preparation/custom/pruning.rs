@@ -1,8 +1,10 @@
 //! Drops fields that the schema does not have.
 
+use std::fmt;
+
 use serde_json::Value;
 
-use super::field_schema::{FieldSchema, below, is_set};
+use super::field_schema::{FieldSchema, is_set};
 
 /// The fields of each object that its own schema need not have.
 const OF_ALL: [&str; 3] = ["apiVersion", "kind", "metadata"];
@@ -31,37 +33,62 @@ pub(super) fn prune(schema: &Value, object: &mut Value) -> Vec<String> {
     let mut unknown = Vec::new();
     let Some(fields) = object.as_object_mut() else { return unknown };
     if let Some(metadata) = fields.get_mut("metadata").and_then(Value::as_object_mut) {
-        metadata
-            .retain(|name, _| is_known(METADATA.contains(&name.as_str()), || below("metadata", name), &mut unknown));
+        let path = Path::Field(&Path::Root, "metadata");
+        metadata.retain(|name, _| is_known(METADATA.contains(&name.as_str()), &Path::Field(&path, name), &mut unknown));
     }
     fields.retain(|name, field| {
-        OF_ALL.contains(&name.as_str()) || prune_field(Some(schema), name, field, name, &mut unknown)
+        let path = Path::Field(&Path::Root, name);
+        OF_ALL.contains(&name.as_str()) || prune_field(Some(schema), name, field, &path, &mut unknown)
     });
     unknown.sort();
     unknown
 }
 
-fn is_known(known: bool, path: impl FnOnce() -> String, unknown: &mut Vec<String>) -> bool {
+/// Where a field is. It becomes a text only if the field is unknown.
+enum Path<'a> {
+    Root,
+    Field(&'a Path<'a>, &'a str),
+    Item(&'a Path<'a>, usize),
+}
+
+impl fmt::Display for Path<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Root => Ok(()),
+            Self::Field(Self::Root, name) => out.write_str(name),
+            Self::Field(path, name) => write!(out, "{path}.{name}"),
+            Self::Item(path, at) => write!(out, "{path}[{at}]"),
+        }
+    }
+}
+
+fn is_known(known: bool, path: &Path<'_>, unknown: &mut Vec<String>) -> bool {
     if !known {
-        unknown.push(path());
+        unknown.push(path.to_string());
     }
     known
 }
 
 /// Prunes below a field, and returns whether it stays itself.
-fn prune_field(schema: Option<&Value>, name: &str, field: &mut Value, path: &str, unknown: &mut Vec<String>) -> bool {
+fn prune_field(
+    schema: Option<&Value>,
+    name: &str,
+    field: &mut Value,
+    path: &Path<'_>,
+    unknown: &mut Vec<String>,
+) -> bool {
     match schema.map_or(FieldSchema::Unknown, |schema| FieldSchema::of(schema, name)) {
         FieldSchema::Known(within) => prune_below(Some(within), field, path, unknown),
         FieldSchema::Any => prune_below(None, field, path, unknown),
-        FieldSchema::Unknown => return is_known(keeps_all(schema), || path.to_owned(), unknown),
+        FieldSchema::Unknown => return is_known(keeps_all(schema), path, unknown),
     }
     true
 }
 
-fn prune_below(schema: Option<&Value>, value: &mut Value, path: &str, unknown: &mut Vec<String>) {
+fn prune_below(schema: Option<&Value>, value: &mut Value, path: &Path<'_>, unknown: &mut Vec<String>) {
     match value {
         Value::Object(fields) => {
-            fields.retain(|name, field| prune_field(schema, name, field, &below(path, name), unknown));
+            fields.retain(|name, field| prune_field(schema, name, field, &Path::Field(path, name), unknown));
         }
         Value::Array(items) => {
             let within = schema.and_then(|schema| schema.get("items"));
@@ -69,7 +96,7 @@ fn prune_below(schema: Option<&Value>, value: &mut Value, path: &str, unknown: &
                 return;
             }
             for (at, item) in items.iter_mut().enumerate() {
-                prune_below(within, item, &format!("{path}[{at}]"), unknown);
+                prune_below(within, item, &Path::Item(path, at), unknown);
             }
         }
         _ => {}

@@ -90,7 +90,9 @@ impl Found {
             }
             if let FieldSchema::Known(within) = FieldSchema::of(schema, name) {
                 let earlier = before.and_then(|before| before.get(name));
-                self.check(within, earlier, field, &below(path, name));
+                // Most fields are equal, and have no error that names them.
+                let path = if earlier == Some(field) { String::new() } else { below(path, name) };
+                self.check(within, earlier, field, &path);
             }
         }
     }

@@ -17,6 +17,9 @@ pub(super) fn problems(before: &Value, after: &Value) -> Vec<FieldError> {
         }
     }
     let mut errors = tolerations(before, after).into_iter().collect::<Vec<_>>();
+    if before.get("spec").is_some_and(|spec| after.get("spec") == Some(spec)) {
+        return errors;
+    }
     let mut allowed = after.clone();
     carry(before, &mut allowed, &["spec"], "tolerations");
     carry(before, &mut allowed, &["spec"], "activeDeadlineSeconds");

@@ -163,7 +163,7 @@ fn a_quantity_that_is_written_in_another_form_gets_another_owner() {
         let request = bench.request("horizontalpodautoscalers", Some("a"), patch);
         bench.perform(&ApiRequest { manager: "other".to_owned(), ..request }).unwrap().body
     };
-    assert_eq!(merge("1Gi"), created);
+    assert_eq!(*merge("1Gi"), created);
     let after = merge("1024Mi");
     assert_eq!(after["spec"], created["spec"]);
     assert!(after["metadata"]["managedFields"].to_string().contains("other"), "{after}");
