@@ -11,9 +11,11 @@ use super::*;
 use crate::api_server::request::DeleteOptions;
 use crate::api_server::service::SimulatedApiServer;
 
+type Script = (BTreeMap<String, ProgramState>, Vec<String>);
+
 /// Programs that are in the state that a test gives them, by the container; others run and are ready.
 #[derive(Clone, Default)]
-struct Scripted(Arc<Mutex<(BTreeMap<String, ProgramState>, Vec<String>)>>);
+struct Scripted(Arc<Mutex<Script>>);
 
 impl Scripted {
     fn set(&self, container: &str, state: ProgramState) {
