@@ -15,6 +15,7 @@ pub mod field_set;
 pub mod field_types;
 pub mod kinds;
 pub mod managers;
+pub mod pages;
 pub mod parse;
 pub mod preparation;
 pub mod request;

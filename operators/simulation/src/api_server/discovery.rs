@@ -2,9 +2,6 @@
 //!
 //! OpenAPI has the custom kinds only, as the manager reads no other.
 
-use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
-
 use http::Response;
 use hyper::body::Bytes;
 use serde_json::{Map, Value, json};
@@ -12,33 +9,11 @@ use serde_json::{Map, Value, json};
 use super::answer::{ResponseBody, json_text, page_not_found, text};
 use super::errors::unmodelled;
 use super::kinds::{Kind, Kinds};
+use super::pages::Page;
 use super::request::ApiError;
 
 /// What can be done with objects of each kind.
 const VERBS: &[&str] = &["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
-
-/// A page about the API server.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Page {
-    /// Whether it is well.
-    Health,
-    /// Its version.
-    Version,
-    /// The kinds of a group and version.
-    Resources {
-        /// The group; empty for the core group.
-        group: String,
-        /// The version.
-        version: String,
-    },
-    /// The schemas of a group and version.
-    OpenApi {
-        /// The group.
-        group: String,
-        /// The version.
-        version: String,
-    },
-}
 
 /// The response with that page.
 ///
@@ -54,22 +29,6 @@ pub fn answer(page: &Page, kinds: &Kinds) -> Result<Response<ResponseBody>, ApiE
         None => kinds.pages().keep(page, Bytes::from(content(page, kinds)?.to_string())),
     };
     Ok(json_text(200, content))
-}
-
-/// The contents of pages that were asked for. All worlds have the same kinds, whose schemas are longer than all else that a
-/// world sends.
-#[derive(Default)]
-pub(super) struct KnownPages(Mutex<BTreeMap<Page, Bytes>>);
-
-impl KnownPages {
-    fn get(&self, page: &Page) -> Option<Bytes> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(page).cloned()
-    }
-
-    fn keep(&self, page: &Page, content: Bytes) -> Bytes {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(page.clone(), content.clone());
-        content
-    }
 }
 
 /// What a page contains that is JSON.

@@ -5,8 +5,8 @@ use std::sync::{Arc, LazyLock};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::Value;
 
-use super::discovery::KnownPages;
 use super::field_types::FieldTypes;
+use super::pages::KnownPages;
 
 #[cfg(test)]
 mod tests;

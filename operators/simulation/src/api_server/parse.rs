@@ -5,8 +5,8 @@ use http::header::{ACCEPT, CONTENT_TYPE, HeaderName, USER_AGENT};
 use http::request::Parts;
 use hyper::body::Bytes;
 
-use super::discovery::Page;
 use super::errors::{UNMODELLED, unmodelled};
+use super::pages::Page;
 use super::request::{ApiError, ApiRequest};
 use super::state::StoredState;
 use parameters::Parameters;

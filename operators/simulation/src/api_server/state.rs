@@ -16,7 +16,7 @@ mod change;
 #[cfg(test)]
 mod tests;
 
-pub use change::{Event, StoredChange};
+pub use change::{Event, ObjectKey, StoredChange};
 
 /// A stored object.
 #[derive(Clone, Debug)]
@@ -28,9 +28,6 @@ pub struct StoredObject {
     /// Reads show a default as its status, which is not stored yet: the next write stores it, even if it changes nothing.
     pub(super) has_default_status: bool,
 }
-
-/// The namespace (empty if there is none) and the name of an object.
-pub type ObjectKey = (String, String);
 
 /// The changes since a version were forgotten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,9 +2,9 @@
 
 use super::parameters::decoded;
 use crate::api_server::answer::page_not_found;
-use crate::api_server::discovery::Page;
 use crate::api_server::errors::{not_served, unmodelled};
 use crate::api_server::kinds::{Kind, KindId, Kinds};
+use crate::api_server::pages::Page;
 use crate::api_server::request::{ApiError, Subresource};
 
 /// Groups that may be missing in a cluster: as long as none of their kinds is served, their paths are unknown.

@@ -5,8 +5,10 @@ use std::sync::{Arc, OnceLock};
 use hyper::body::Bytes;
 use serde_json::Value;
 
-use super::ObjectKey;
 use crate::api_server::kinds::KindId;
+
+/// The namespace (empty if there is none) and the name of an object.
+pub type ObjectKey = (String, String);
 
 /// What happened to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
