@@ -25,6 +25,7 @@ pub mod jobs;
 pub mod namespaces;
 mod object;
 mod ownership;
+mod pod;
 pub mod pods;
 pub mod replica_sets;
 mod selector;

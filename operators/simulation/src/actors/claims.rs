@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use super::actor::{Actor, RETRY};
 use super::client::{CONTROLLER_MANAGER, Client, is_outdated};
 use super::object::{has_finalizer, is_deleting, items, name, namespace, set, text, uid};
+use super::pod::{self, is_ended};
 use crate::api_server::kinds::KindId;
 use crate::api_server::request::ApiError;
 use crate::api_server::service::SimulatedApiServer;
@@ -86,12 +87,10 @@ fn with(client: &Client<'_>, kind: KindId, claim: &Value, path: &[&str], value: 
 
 /// Whether a pod uses a PVC: it has a node, and has not ended.
 fn uses(pod: &Value, claim: &Value) -> bool {
-    let has_ended = matches!(text(&pod["status"]["phase"]), "Succeeded" | "Failed");
-    let mut volumes = items(&pod["spec"]["volumes"]).iter();
     namespace(pod) == namespace(claim)
         && !text(&pod["spec"]["nodeName"]).is_empty()
-        && !has_ended
-        && volumes.any(|volume| volume["persistentVolumeClaim"]["claimName"] == name(claim))
+        && !is_ended(pod)
+        && pod::claims(pod).any(|used| used == name(claim))
 }
 
 #[cfg(test)]

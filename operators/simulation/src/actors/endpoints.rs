@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::actor::{Actor, RETRY};
 use super::client::{CONTROLLER_MANAGER, Client, is_outdated};
 use super::object::{controller, controller_reference, is_deleting, items, name, namespace, set, text, uid};
+use super::pod::is_ended;
 use super::{conditions, selector};
 use crate::api_server::kinds::KindId;
 use crate::api_server::request::ApiError;
@@ -56,8 +57,7 @@ fn is_headless(service: &Value) -> bool {
 fn endpoint(service: &Value, pod: &Value) -> Option<Value> {
     let selected = selector::matches(&json!({ "matchLabels": service["spec"]["selector"] }), pod);
     let address = pod["status"]["podIP"].as_str()?;
-    let has_ended = matches!(text(&pod["status"]["phase"]), "Succeeded" | "Failed");
-    if !selected || has_ended || namespace(pod) != namespace(service) {
+    if !selected || is_ended(pod) || namespace(pod) != namespace(service) {
         return None;
     }
     let is_ready = conditions::find_true(&pod["status"], "Ready").is_some() && !is_deleting(pod);

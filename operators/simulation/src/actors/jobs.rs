@@ -83,7 +83,7 @@ impl JobController {
     }
 }
 
-/// Lets pods go whose Job is gone: nobody counts them any more.
+/// Lets pods go whose Job is gone: no Job counts them any more.
 fn release_orphans(client: &Client<'_>, pods: KindId, jobs: &[Arc<Value>]) -> Option<Duration> {
     let has_job = |pod: &Value| match controller(pod) {
         Some(owner) => jobs.iter().any(|job| uid(job) == text(&owner["uid"])),

@@ -11,8 +11,9 @@ use serde_json::Value;
 use self::status::Failure;
 use super::actor::{Actor, RETRY};
 use super::client::{CONTROLLER_MANAGER, Client, Target, is_outdated, is_terminating};
-use super::object::{is_deleting, namespace, number, set, text, uid};
+use super::object::{is_deleting, namespace, number, set, uid};
 use super::ownership;
+use super::pod::is_ended;
 use crate::api_server::kinds::KindId;
 use crate::api_server::request::{ApiError, DeleteOptions};
 use crate::api_server::service::SimulatedApiServer;
@@ -50,7 +51,7 @@ impl Actor for ReplicaSetController {
 
 /// Whether a pod counts: one that has ended or is being deleted is replaced.
 fn is_active(pod: &Value) -> bool {
-    !matches!(text(&pod["status"]["phase"]), "Succeeded" | "Failed") && !is_deleting(pod)
+    !is_ended(pod) && !is_deleting(pod)
 }
 
 /// Brings a ReplicaSet up to date. Returns the time after which it must be looked at again.

@@ -20,7 +20,7 @@ pub struct Scenario {
     pub children: &'static [&'static str],
     /// The plurals of the children that the managers never delete as long as their owner lives.
     pub kept: &'static [&'static str],
-    /// The fields, at any depth, that differ between any two runs: names and ids that are drawn anew.
+    /// The fields, at any depth, that differ between any two runs: names and ids that each run draws.
     pub volatile: &'static [&'static str],
     /// More writes of managers than this in one run are an unbounded retry.
     pub most_writes: usize,

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::super::object::{controller, text, uid};
+use super::super::pod::is_ended;
 use super::set::Set;
 use super::{Rollout, is_near};
 
@@ -31,7 +32,6 @@ impl Rollout<'_> {
         let is_of = |pod: &Value, set: &&Set| {
             controller(pod).is_some_and(|controller| text(&controller["uid"]) == uid(&set.value))
         };
-        let is_ended = |pod: &Value| matches!(text(&pod["status"]["phase"]), "Failed" | "Succeeded");
         let mut pods = self.pods.iter().filter(|pod| is_near(&self.deployment, pod) && !is_ended(pod));
         old.iter().any(|set| set.status("replicas") > 0) || pods.any(|pod| old.iter().any(|set| is_of(pod, set)))
     }

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::super::object::{
     controller_reference, has_finalizer, is_deleting, items, name, namespace, set as set_field, text,
 };
+use super::super::pod::is_ended;
 
 /// The API version and the kind of what owns the pods.
 pub(super) const OWNER: (&str, &str) = ("batch/v1", "Job");
@@ -48,16 +49,12 @@ pub(super) fn has_failed(job: &Value, pod: &Value) -> bool {
 
 /// Whether a pod works, or will.
 pub(super) fn is_active(pod: &Value) -> bool {
-    !is_deleting(pod) && !is_over(pod)
+    !is_deleting(pod) && !is_ended(pod)
 }
 
 /// Whether a pod is being deleted, and has not ended.
 pub(super) fn is_terminating(pod: &Value) -> bool {
-    is_deleting(pod) && !is_over(pod)
-}
-
-fn is_over(pod: &Value) -> bool {
-    matches!(text(&pod["status"]["phase"]), "Succeeded" | "Failed")
+    is_deleting(pod) && !is_ended(pod)
 }
 
 /// Whether the status of the Job does not count a pod yet.

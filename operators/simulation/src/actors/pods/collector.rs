@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::super::actor::{Actor, RETRY};
 use super::super::client::{CONTROLLER_MANAGER, Client, is_outdated};
 use super::super::object::{is_deleting, set, text};
-use super::content::is_ended;
+use super::super::pod::is_ended;
 use crate::api_server::service::SimulatedApiServer;
 use crate::random::Random;
 

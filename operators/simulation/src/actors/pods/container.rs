@@ -21,7 +21,7 @@ pub(super) struct Container {
     pub(super) ready_after: u64,
     /// How it ends by itself, if it does and no model knows its program.
     exit: Option<Exit>,
-    policy: RestartPolicy,
+    pub(super) policy: RestartPolicy,
     pub(super) state: ContainerState,
     /// When the state changes by itself.
     pub(super) due: Option<Timestamp>,

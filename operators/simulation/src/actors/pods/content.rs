@@ -4,16 +4,11 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::super::object::{items, text};
+use super::super::object::items;
 
 /// The containers of a pod.
 pub(super) fn containers(pod: &Value) -> &[Value] {
     items(&pod["spec"]["containers"])
-}
-
-/// Whether all containers of a pod have ended for good.
-pub(super) fn is_ended(pod: &Value) -> bool {
-    matches!(text(&pod["status"]["phase"]), "Succeeded" | "Failed")
 }
 
 /// Finds an object of that kind and name in the namespace of a pod.

@@ -4,8 +4,7 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::super::object::later;
-use super::super::object::{items, text};
+use super::super::object::{items, later, text};
 use super::container::{Container, ContainerState, End, ProgramReport};
 use super::life::Life;
 use super::needs::Missing;
@@ -134,19 +133,16 @@ impl Container {
             }
             ProgramState::Ended(exit) => exit,
         };
-        let restarts = match text(&driver.pod["spec"]["restartPolicy"]) {
-            "Never" => false,
-            "OnFailure" => exit.code != 0,
-            _ => exit.code != 0 || !is_init,
-        };
+        // Whatever the policy is, an init container that succeeded has done its work.
+        let is_final = self.policy.is_final(exit.code) || (is_init && exit.code == 0);
         self.last = Some(End { started, finished: driver.now, exit });
         self.report().stale_until = None;
-        if restarts {
+        if is_final {
+            (self.state, self.due) = (ContainerState::Done, None);
+        } else {
             let failures = self.report().failures;
             self.back_off(failures, driver.now);
             self.report().failures += 1;
-        } else {
-            (self.state, self.due) = (ContainerState::Done, None);
         }
     }
 

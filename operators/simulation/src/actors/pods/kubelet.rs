@@ -9,9 +9,8 @@ use serde_json::Value;
 
 use super::super::actor::{Actor, RETRY};
 use super::super::client::{Client, Target, is_outdated};
-use super::super::object::later;
-use super::super::object::{is_deleting, items, namespace, number, set, text, uid};
-use super::content::is_ended;
+use super::super::object::{is_deleting, items, later, namespace, number, set, text, uid};
+use super::super::pod::is_ended;
 use super::driven::Driver;
 use super::exit;
 use super::life::Life;

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::super::object::{is_deleting, name, text};
+use super::super::pod::claims;
 use super::content::Find;
-use super::unmodelled::claims;
 
 /// The nodes.
 pub(super) const NODES: [&str; 4] = ["node-0", "node-1", "node-2", "node-3"];

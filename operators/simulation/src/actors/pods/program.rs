@@ -7,6 +7,7 @@
 use serde_json::Value;
 
 use super::super::object::items;
+use super::super::pod::claims;
 
 /// A model of programs.
 pub trait Programs: Send {
@@ -91,7 +92,7 @@ impl ContainerRun<'_> {
     /// The volume mounted from a PVC: the uid of the PVC; else the pod itself holds the data.
     #[must_use]
     pub fn volume(&self) -> String {
-        let mut claims = super::unmodelled::claims(self.pod);
+        let mut claims = claims(self.pod);
         let own = || format!("pod-{}", super::super::object::uid(self.pod));
         claims.next().and_then(|claim| (self.claim_uid)(claim)).unwrap_or_else(own)
     }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::super::actor::{Actor, RETRY};
 use super::super::client::{Client, is_outdated};
 use super::super::object::{is_deleting, items, namespace, set, text, time};
-use super::content::is_ended;
+use super::super::pod::is_ended;
 use super::notes::Notes;
 use super::{placement, unmodelled};
 use crate::api_server::kinds::KindId;

@@ -36,9 +36,3 @@ pub(super) fn of_pod(pod: &Value) -> Vec<String> {
     lacks.extend(volumes.filter(|volume| !volume["ephemeral"].is_null()).map(|_| "an ephemeral volume".to_owned()));
     lacks
 }
-
-/// The names of its PVCs.
-pub(super) fn claims(pod: &Value) -> impl Iterator<Item = &str> {
-    let volumes = items(&pod["spec"]["volumes"]).iter();
-    volumes.filter_map(|volume| volume["persistentVolumeClaim"]["claimName"].as_str())
-}

@@ -1,5 +1,6 @@
 use serde_json::json;
 
+use super::super::object::text;
 use super::super::testing::{self, NAMESPACE};
 use super::super::{conditions, object};
 use super::*;

@@ -30,9 +30,3 @@ pub(super) fn is_available(pod: &Value, min_ready_seconds: i64, now: Timestamp) 
 pub(super) fn is_healthy(pod: &Value, min_ready_seconds: i64, now: Timestamp) -> bool {
     is_available(pod, min_ready_seconds, now) && !is_deleting(pod)
 }
-
-/// Whether all containers of a pod have ended for good. The controller replaces it, whatever their exit codes are: an evicted pod
-/// may have succeeded.
-pub(super) fn is_over(pod: &Value) -> bool {
-    matches!(text(&pod["status"]["phase"]), "Succeeded" | "Failed")
-}

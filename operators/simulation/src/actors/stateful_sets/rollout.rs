@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::super::client::{Client, Target, is_outdated};
 use super::super::object::{is_deleting, number, text, uid};
+use super::super::pod::is_ended;
 use super::revisions::{Revisions, for_new_pod};
 use super::writes::{KindIds, Postponed, is_done};
 use super::{claims, identity, member, pod_state};
@@ -22,7 +23,7 @@ pub(super) struct SetStep<'a> {
     pub(super) now: Timestamp,
 }
 
-/// Whether a set in which one pod follows the other goes on with the next one.
+/// Whether a set in which one pod follows the other continues with the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Progress {
     GoesOn,
@@ -69,7 +70,7 @@ impl SetStep<'_> {
             self.create(ordinal)?;
             return Ok(Progress::Waits);
         };
-        if pod_state::is_over(pod) {
+        if is_ended(pod) {
             if !is_deleting(pod) {
                 self.delete(pod)?;
             }

@@ -97,7 +97,7 @@ fn a_pod_that_never_gets_ready_blocks_the_update_in_order() {
     world.change(image("app:2"));
     world.report("a-0", "Running", "False");
     world.change(image("app:3"));
-    assert_eq!(world.pods(), ["a-0 app:2"], "as in the real one, somebody must delete it");
+    assert_eq!(world.pods(), ["a-0 app:2"], "as in the real one, a user must delete it");
     world.delete("a-0");
     assert_eq!(world.pods(), ["a-0 app:3"]);
 }
