@@ -8,8 +8,8 @@ e2e() {
   # The databases of each operator are about a quarter of what keeps the processors busy.
   room_of e2e && takes_room e2e $((RESULT - LEFT_OUT))
   in_cluster && remember_slices || status=1
-  # These managers mostly wait: OLM can run at the same time, in addition to Argo CD's clusters.
-  takes_room e2e 1
+  # These managers mostly wait, but not while they start: OLM can run at the same time, and Argo CD's clusters start afterwards.
+  takes_room e2e 3
   # Only all tests together show which permissions are used.
   MULTI_OPERATOR_PARTIAL_SUITE=${SKIPPED[*]} suite processes || status=1
   return "$status"

@@ -70,6 +70,10 @@ where
             Ok(Err(missing)) => last = missing,
             Err(_) => return Err(InVain { late: deadline.late(), last }),
         }
+        // An answer that is there at once is never late.
+        if deadline.is_over() {
+            return Err(InVain { late: deadline.late(), last });
+        }
         // Asking may take a process: on a machine that is slow enough, it would be all that the machine does.
         sleep(begun.elapsed().clamp(POLL_INTERVAL, MAX_POLL_INTERVAL)).await;
     }
@@ -141,4 +145,16 @@ where
     });
     let result = timeout(limit, watching).await;
     result.map_err(|late| InVain { late, last })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn asking_without_waiting_ends_when_the_time_is_up() {
+        let asking = try_wait(Duration::from_millis(300), || async { Err::<(), _>("not yet".to_owned()) });
+        let ended = tokio::time::timeout(Duration::from_secs(60), asking).await.expect("it ends");
+        assert_eq!(ended.expect_err("it was in vain").last, "not yet");
+    }
 }

@@ -16,18 +16,21 @@ use crate::plan::meta::Key;
 use crate::retry::Backoff;
 
 mod children;
+mod contention;
 mod item;
 mod object_version;
 mod request;
 mod staggered;
 
-pub use item::{CONTENTION_WINDOW, CONTENTION_WRITES, Contention, SLOW_CONTENTION_REPAIRS, SLOW_CONTENTION_WINDOW};
+pub use contention::{CONTENTION_REPAIRS, CONTENTION_WRITES, Contention, Rate, SLOW_CONTENTION};
 use item::{ItemState, QueueItem};
 pub use object_version::{ObjectVersion, ResourceVersion};
 pub use request::{ReconcileResult, Request, Trigger};
 
 /// How long a key waits for the events of its own writes.
 const CACHE_CATCH_UP_TIMEOUT: Duration = Duration::from_secs(10);
+/// How often items are removed that were remembered only to detect a contention.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(60);
 
 /// The queue of one controller.
 pub struct Queue {
@@ -72,7 +75,7 @@ impl Queue {
         let is_deleted = seen.version == ResourceVersion::Deleted;
         if generation.is_some_and(|generation| is_deleted || generation != item.generation) {
             item.backoff = None;
-            (item.child_writes, item.contention) = (None, None);
+            item.contentions.edited();
         }
         let own = item.writes.contains(&seen);
         item.writes.retain(|write| !seen.covers(write));
@@ -193,7 +196,7 @@ impl Queue {
             self.wake.notify_one();
             return;
         }
-        if let Some(rests_until) = item.rests_until(Instant::now()) {
+        if let Some(rests_until) = item.contentions.rests_until(Instant::now()) {
             inner.delay(key, rests_until, ItemState::Delayed);
             self.wake.notify_one();
             return;
@@ -253,7 +256,7 @@ impl QueueState {
             self.items.remove(key);
         }
         // Also items that were remembered only to detect a contention.
-        if self.swept.is_none_or(|swept| now >= swept + CONTENTION_WINDOW) {
+        if self.swept.is_none_or(|swept| now >= swept + SWEEP_INTERVAL) {
             self.swept = Some(now);
             self.items.retain(|_, item| !item.is_idle(now));
         }

@@ -2,23 +2,22 @@
 
 use super::Error;
 use crate::plan::meta::{Key, ResourceKind};
-use crate::workqueue::{
-    CONTENTION_WINDOW, CONTENTION_WRITES, Contention, SLOW_CONTENTION_REPAIRS, SLOW_CONTENTION_WINDOW,
-};
+use crate::workqueue::{Contention, SLOW_CONTENTION};
 use api::ReconcileReason;
 
 impl Error {
     /// Another client keeps changing a child, and the operator restores it each time: one of the two has to stop.
     #[must_use]
     pub fn contended(contention: &Contention) -> Self {
-        let (kind, child) = &contention.child;
+        let ((kind, child), rate) = (&contention.child, contention.rate);
         let message = format!(
-            "another client keeps changing {} {}: this manager has restored it {CONTENTION_WRITES} times within {} s, and now \
+            "another client keeps changing {} {}: this manager has restored it {} times within {} s, and now \
              does so only occasionally; stop one of the two: managedFields name the client (kubectl get {} {} -o yaml \
              --show-managed-fields)",
             kind.kind,
             child.name,
-            CONTENTION_WINDOW.as_secs(),
+            rate.times,
+            rate.within.as_secs(),
             kind.plural,
             child.name
         );
@@ -29,12 +28,13 @@ impl Error {
     #[must_use]
     pub fn changed_occasionally((kind, child): &(ResourceKind, Key)) -> String {
         format!(
-            "another client changes {} {} occasionally: this manager has restored it {SLOW_CONTENTION_REPAIRS} times within {} \
+            "another client changes {} {} occasionally: this manager has restored it {} times within {} \
              minutes; if it is a program, stop one of the two: managedFields name it (kubectl get {} {} -o yaml \
              --show-managed-fields)",
             kind.kind,
             child.name,
-            SLOW_CONTENTION_WINDOW.as_secs() / 60,
+            SLOW_CONTENTION.times,
+            SLOW_CONTENTION.within.as_secs() / 60,
             kind.plural,
             child.name
         )

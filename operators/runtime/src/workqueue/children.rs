@@ -14,7 +14,7 @@ impl Queue {
     /// Counts a write to a child, to detect a contention.
     pub fn wrote_child(&self, key: &Key, kind: ResourceKind, child: &Key) {
         if let Some(item) = self.lock().items.get_mut(key) {
-            item.count_child_write(kind, child, Instant::now());
+            item.contentions.count_write(kind, child, Instant::now());
         }
     }
 
@@ -22,14 +22,14 @@ impl Queue {
     pub fn repaired(&self, key: &Key, kind: ResourceKind, child: &Key) {
         if let Some(item) = self.lock().items.get_mut(key) {
             let now = Instant::now();
-            item.count_child_write(kind, child, now);
-            item.count_repair(kind, child, now);
+            item.contentions.count_write(kind, child, now);
+            item.contentions.count_repair(kind, child, now);
         }
     }
 
     /// The child of `key` that another client changes occasionally, if that has not been reported yet.
     pub fn slow_contention(&self, key: &Key) -> Option<(ResourceKind, Key)> {
-        self.lock().items.get_mut(key)?.slow_contention.take()
+        self.lock().items.get_mut(key)?.contentions.take_slow()
     }
 
     /// Records the creation of a child, for an object that had children before.
@@ -49,6 +49,6 @@ impl Queue {
     /// The contention over a child of `key`, if there is one.
     #[must_use]
     pub fn contention(&self, key: &Key) -> Option<Contention> {
-        self.lock().items.get(key)?.contention(Instant::now())
+        self.lock().items.get(key)?.contentions.present(Instant::now())
     }
 }

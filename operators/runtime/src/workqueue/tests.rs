@@ -206,7 +206,7 @@ async fn closing_ends_every_worker() {
 #[tokio::test]
 async fn a_contention_over_a_child_is_slowed_down_until_the_object_is_edited() {
     let queue = Queue::new("test");
-    for round in 0..CONTENTION_WRITES {
+    for round in 0..CONTENTION_WRITES.times {
         queue.observe(&key("a"), child("a", u64::from(round)), None, Trigger::UnlessOwn);
         assert_eq!(ready(&queue).await, Some(key("a")), "round {round}");
         assert_eq!(queue.contention(&key("a")), None);
@@ -218,7 +218,8 @@ async fn a_contention_over_a_child_is_slowed_down_until_the_object_is_edited() {
     let contention = queue.contention(&key("a")).expect("it is detected");
     assert_eq!(contention.child, (APP, key("child")));
     let left = contention.left;
-    assert!(left > CONTENTION_WINDOW && left <= 2 * CONTENTION_WINDOW, "it is detected again before: {left:?}");
+    let within = contention.rate.within;
+    assert!(left > within && left <= 2 * within, "it is detected again before: {left:?}");
     let error = Error::contended(&contention);
     assert!(error.stalled() && error.to_string().contains("--show-managed-fields"), "{error}");
     let edited = ObjectVersion { kind: APP, key: key("a"), version: ResourceVersion::Exact(100) };
@@ -240,7 +241,7 @@ async fn occasional_changes_are_reported_once_each_time() {
         queue.slow_contention(&key("a"))
     };
     for _ in 0..2 {
-        assert_eq!(repairs(SLOW_CONTENTION_REPAIRS - 1).await, None);
+        assert_eq!(repairs(SLOW_CONTENTION.times - 1).await, None);
         let child = repairs(1).await.expect("it is noticed");
         assert_eq!(child, (APP, key("child")));
         assert!(Error::changed_occasionally(&child).contains("--show-managed-fields"));
