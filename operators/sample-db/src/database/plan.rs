@@ -48,12 +48,31 @@ pub fn replacement_pod(observed: &Observed, now: Timestamp) -> Option<Create> {
         Effect::Apply(apply) => apply.kind == StatefulSet::KIND && apply.key == set.meta.key,
         Effect::Create(_) | Effect::Act(_) => false,
     };
-    if !decide(observed, now).effects.iter().any(replaces) {
+    let takes_steps = is_latched(db) && !is_paused(db) && db.meta.has_finalizer(FINAL_SNAPSHOT);
+    if !takes_steps || recovered::plan(observed).is_some() {
         return None;
     }
-    let pinned = Pinned::of(observed).ok()?;
-    let source = restore::source(observed, &pinned).ok()?;
-    Some(objects::replacement_pod(observed, &pinned, source))
+    // Status and backups, the greater part of a plan, have no part in this.
+    let (pinned, source) = inputs(observed).ok()?;
+    match decide_step(observed, &pinned, source, now) {
+        UpgradeDecision::Continue(NextStep::Do(effects, ..)) if effects.iter().any(replaces) => {
+            Some(objects::replacement_pod(observed, &pinned, source))
+        }
+        _ => None,
+    }
+}
+
+/// Whether the release of a database is decided.
+fn is_latched(db: &SampleDB) -> bool {
+    db.status.engine.image.is_some()
+}
+
+/// What a plan for a valid spec is made from.
+fn inputs(observed: &Observed) -> Result<(Pinned, Option<&Snapshot>), SpecRefusal> {
+    validate(observed)?;
+    let pinned = Pinned::of(observed)?;
+    let source = restore::source(observed, &pinned)?;
+    Ok((pinned, source))
 }
 
 fn decide(observed: &Observed, now: Timestamp) -> DbPlan {
@@ -64,13 +83,11 @@ fn decide(observed: &Observed, now: Timestamp) -> DbPlan {
     if db.meta.deleting {
         return deletion::plan(observed, now);
     }
-    let inputs = validate(observed).and_then(|()| Pinned::of(observed));
-    let inputs = inputs.and_then(|pinned| restore::source(observed, &pinned).map(|source| (pinned, source)));
-    let (pinned, source) = match inputs {
+    let (pinned, source) = match inputs(observed) {
         Ok(inputs) => inputs,
         Err(refusal) => return refused(observed, refusal, now),
     };
-    let latched = db.status.engine.image.is_some();
+    let latched = is_latched(db);
     let paused = is_paused(db);
     if !db.meta.has_finalizer(FINAL_SNAPSHOT) && !paused {
         return Plan {
@@ -145,7 +162,7 @@ fn refused(observed: &Observed, refusal: SpecRefusal, now: Timestamp) -> DbPlan 
     let status = status::refused(observed, refusal, &backups, now);
     let (events, done) = (backup::events(&db.status, &status), backup::done(&backups));
     // Whatever the spec says, what is latched is recorded on the volumes, and they are held.
-    let latched = db.status.engine.image.is_some();
+    let latched = is_latched(db);
     let mut effects = if latched && held { hold::keep(observed) } else { Vec::new() };
     let next = if effects.is_empty() { POLL_FALLBACK } else { REQUEUE_AFTER_STEP };
     effects.extend(backups.effect);

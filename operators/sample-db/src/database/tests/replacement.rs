@@ -76,3 +76,15 @@ fn no_dry_run_is_needed_for_a_pod_that_does_not_serve() {
         (None, vec!["delete Pod shop-0".to_owned()])
     );
 }
+
+#[test]
+fn nothing_is_tried_while_nothing_is_done() {
+    let template = |mut spec: Value| {
+        spec["nodeSelector"] = json!({ "a": "b" });
+        let mut seen = standing(&json!({}), &settled());
+        seen.db = observed(&spec, &settled()).db;
+        (replacement_pod(&seen, now()).is_some(), !done(&plan(&seen, now())).is_empty())
+    };
+    assert_eq!(template(json!({})), (true, true));
+    assert_eq!(template(json!({ "paused": true })), (false, false));
+}
