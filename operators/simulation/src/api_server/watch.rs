@@ -188,14 +188,15 @@ impl Watch {
     }
 
     /// Does what would have been done at each change of other kinds: it would have been put on its way, and delivered as nothing.
-    /// So a watch delivers a change of its kind at the same time and up to the same version, but is woken for no other.
+    /// So a watch delivers a change of its kind at the same time and up to the same version, but is woken for no other. A delivery
+    /// that has a change of its kind is never one of them, however late the client reads.
     fn catch_up(&mut self, is_over: impl Fn(Instant, Instant) -> bool) {
         let now = Instant::now();
         loop {
             let next = || self.server.times().next(self.sent, self.idle_since);
             let delivery = self.delivery.or_else(|| next().map(|(from, until)| (from + self.lag, until)));
             match delivery {
-                Some((at, until)) if is_over(at, now) => {
+                Some((at, until)) if is_over(at, now) && !self.has_own_change(at) => {
                     (self.delivery, self.idle_since, self.sent) = (None, at, until)
                 }
                 _ => {
@@ -204,6 +205,12 @@ impl Watch {
                 }
             }
         }
+    }
+
+    /// Whether a delivery at that time has a change of its kind: it has those up to when it was put on its way.
+    fn has_own_change(&self, delivered: Instant) -> bool {
+        let first = self.server.times().of_kind_after(self.kind, self.sent);
+        first.is_some_and(|first| first + self.lag <= delivered)
     }
 
     fn deliver(&mut self, until: u64) {

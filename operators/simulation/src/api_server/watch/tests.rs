@@ -182,3 +182,20 @@ async fn kubes_client_reads_a_watch() {
     assert!(matches!(events.try_next().await, Ok(Some(WatchEvent::Bookmark(_)))));
     assert!(matches!(events.try_next().await, Ok(None)));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_reads_late_misses_nothing() {
+    let server = server();
+    let mut body = opened(&server, &options(Some(version(&server))), false);
+    create(&server, config("a", "x", "1"));
+    let created = version(&server);
+    // A bookmark is due, too, when it reads at last.
+    tokio::time::advance(Duration::from_secs(44)).await;
+    loop {
+        let (kind, object) = event(&mut body).await;
+        if kind == "ADDED" {
+            break;
+        }
+        assert!(version_of(&object) < created, "a bookmark at {object} hides the change of version {created}");
+    }
+}
