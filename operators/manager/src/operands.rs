@@ -1,6 +1,9 @@
 //! What the manager talks to besides the API server: the operands.
 
+use std::sync::Arc;
+
 use etcd_cluster::etcd::{EtcdClient, GrpcEtcdClient};
+use sample_db::{LivePostgres, PostgresClient};
 
 /// The clients of the operands. The program reaches them over the network, and a simulation in memory.
 pub trait OperandClients {
@@ -9,6 +12,9 @@ pub trait OperandClients {
 
     /// A client of etcd without connections.
     fn etcd(&self) -> Self::Etcd;
+
+    /// A client of PostgreSQL.
+    fn postgres(&self) -> Arc<dyn PostgresClient>;
 }
 
 /// The clients of the program.
@@ -20,5 +26,9 @@ impl OperandClients for NetworkClients {
 
     fn etcd(&self) -> GrpcEtcdClient {
         GrpcEtcdClient::new()
+    }
+
+    fn postgres(&self) -> Arc<dyn PostgresClient> {
+        Arc::new(LivePostgres)
     }
 }

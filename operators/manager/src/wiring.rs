@@ -31,7 +31,8 @@ fn operators<C: OperandClients>() -> [(&'static str, ControllerFactory<C>); 5] {
         }),
         (sample::SampleOperator::NAME, |cache, shared| shared.tie(sample::SampleOperator::new(cache))),
         (SampleDBOperator::NAME, |cache, shared| {
-            shared.tie(SampleDBOperator::new(cache, shared.client.clone(), shared.databases()))
+            let operator = SampleDBOperator::new(cache, shared.client.clone(), shared.databases());
+            shared.tie(operator.with_postgres(shared.operands.postgres()))
         }),
         (SnapshotOperator::NAME, |cache, shared| {
             shared.tie(SnapshotOperator::new(cache, shared.client.clone(), shared.databases()))

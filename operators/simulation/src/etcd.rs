@@ -15,7 +15,6 @@ use crate::actors::pods::program::Programs;
 mod agent;
 mod client;
 mod cluster;
-mod faults;
 mod membership;
 mod model;
 mod oracle;
@@ -27,7 +26,7 @@ mod tests;
 mod users;
 
 pub use client::SimulatedEtcdClient;
-pub use faults::EtcdRates;
+pub(crate) use cluster::hash;
 pub use model::EtcdModel;
 
 impl EtcdModel {

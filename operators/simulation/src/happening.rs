@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::api_server::fate::Rates;
-use crate::etcd::EtcdRates;
+use crate::call_faults::CallRates;
 use crate::process::ManagerCommand;
 use crate::user::UserAct;
 
@@ -18,10 +18,10 @@ pub enum Happening {
     Away(Duration),
     /// Requests and watches fail at these rates for that time.
     Storm(Rates, Duration),
-    /// Calls of managers to etcd fail at these rates for that time.
-    EtcdStorm(EtcdRates, Duration),
-    /// The etcd of that number is killed, and restarted by its kubelet.
-    KillEtcd(u64),
+    /// Calls of managers to operands fail at these rates for that time.
+    OperandStorm(CallRates, Duration),
+    /// The server of that number is killed, and restarted by its kubelet.
+    KillOperand(u64),
     /// The API server forgets earlier changes: watches that resume from before get 410.
     Compaction,
     /// All watches are cut.

@@ -6,6 +6,7 @@
 
 pub mod actors;
 pub mod api_server;
+pub mod call_faults;
 pub mod conformance;
 pub mod content;
 pub mod etcd;

@@ -17,7 +17,7 @@ use crate::api_server::fate::Rates;
 use crate::api_server::kinds::Kinds;
 use crate::api_server::request::{ApiRequest, Verb};
 use crate::api_server::state::StoredState;
-use crate::etcd::EtcdRates;
+use crate::call_faults::CallRates;
 use crate::happening::Happening;
 use crate::objects::NAMESPACE;
 use crate::operands::SimulatedOperands;
@@ -138,7 +138,7 @@ impl<'a> World<'a> {
         drop(acts);
         let mut violations = users.await?;
         self.server.faults(|faults| faults.rates = Rates::NONE);
-        self.operands.etcd.set_rates(EtcdRates::NONE);
+        self.operands.set_rates(&CallRates::NONE);
         let settled = self.settle().await;
         violations.extend(settled.err());
         violations.extend(self.server.read(|state| oracle::violations(state, self.scenario)));
@@ -177,18 +177,18 @@ impl<'a> World<'a> {
                     server.faults(|faults| faults.rates = Rates::NONE);
                 });
             }
-            Happening::EtcdStorm(rates, time) => {
-                self.story.tell("network", format!("fails for {time:?} before etcd: {rates:?}"));
-                self.operands.etcd.set_rates(rates.clone());
-                let (etcd, time) = (self.operands.etcd.clone(), *time);
+            Happening::OperandStorm(rates, time) => {
+                self.story.tell("network", format!("fails for {time:?} before operands: {rates:?}"));
+                self.operands.set_rates(rates);
+                let (operands, time) = (self.operands.clone(), *time);
                 spawn_local(async move {
                     sleep(time).await;
-                    etcd.set_rates(EtcdRates::NONE);
+                    operands.set_rates(&CallRates::NONE);
                 });
             }
-            Happening::KillEtcd(number) => {
-                if let Some(pod) = self.operands.etcd.kill(*number) {
-                    self.story.tell("node", format!("kills etcd in the pod {pod}"));
+            Happening::KillOperand(number) => {
+                if let Some(server) = self.operands.kill(*number) {
+                    self.story.tell("node", format!("kills {server}"));
                 }
             }
             Happening::Compaction => {

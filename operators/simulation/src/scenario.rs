@@ -5,11 +5,12 @@ mod deletion;
 pub mod etcd_cluster;
 pub mod my_app;
 pub mod sample;
+pub mod sample_db;
 
 pub use definition::Scenario;
 
 /// All scenarios.
-pub const ALL: [Scenario; 3] = [sample::SCENARIO, my_app::SCENARIO, etcd_cluster::SCENARIO];
+pub const ALL: [Scenario; 4] = [sample::SCENARIO, my_app::SCENARIO, etcd_cluster::SCENARIO, sample_db::SCENARIO];
 
 /// The scenario of that name.
 #[must_use]

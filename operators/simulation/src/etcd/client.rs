@@ -13,9 +13,9 @@ use runtime::Error;
 use tokio::time::sleep;
 
 use super::agent::{DATABASE_BYTES, VOLUME_BYTES};
-use super::faults::CallFate;
 use super::model::EtcdModel;
 use super::store::Etcds;
+use crate::call_faults::CallFate;
 
 /// How long the calls of a query, of the probe before a change, and of a change may take.
 const QUERY_TIMEOUT: Duration = Duration::from_secs(2);

@@ -2,10 +2,10 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::faults::{EtcdFaults, EtcdRates};
 use super::oracle;
 use super::store::Etcds;
 use crate::api_server::state::StoredState;
+use crate::call_faults::{CallFaults, CallRates};
 use crate::random::Random;
 
 /// All etcd clusters of a world. Copies share them.
@@ -14,19 +14,19 @@ pub struct EtcdModel(Arc<Mutex<Shared>>);
 
 pub(super) struct Shared {
     pub(super) etcds: Etcds,
-    pub(super) faults: EtcdFaults,
+    pub(super) faults: CallFaults,
 }
 
 impl EtcdModel {
     /// No clusters, and no faults.
     #[must_use]
     pub fn new(mut random: Random) -> Self {
-        let faults = EtcdFaults::new(random.fork());
+        let faults = CallFaults::new(random.fork());
         Self(Arc::new(Mutex::new(Shared { etcds: Etcds::new(random), faults })))
     }
 
     /// From now on, calls of managers fail at these rates.
-    pub fn set_rates(&self, rates: EtcdRates) {
+    pub fn set_rates(&self, rates: CallRates) {
         self.lock().faults.set(rates);
     }
 

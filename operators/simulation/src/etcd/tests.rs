@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use agent_protocol::{AgentCommand as _, EtcdRun, EtcdWait, Expect, MemberArgs};
 use etcd_cluster::etcd::{EtcdClient as _, EtcdClientError};
 use etcd_cluster::plan::{EtcdAct, EtcdChange};
@@ -6,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::actors::pods::program::{ContainerRun, Exit, ProgramState};
+use crate::call_faults::CallRates;
 use crate::random::Random;
 
 /// Pods with volumes, and the etcd in them.
@@ -52,7 +55,7 @@ impl Bench {
             container: &container,
             image,
             address: &address,
-            claim_uid: &|claim| Some(format!("volume of {claim}")),
+            object: &|_, name| Some(Arc::new(json!({ "metadata": { "uid": format!("volume of {name}") } }))),
         };
         if again { self.programs.state(&run) } else { self.programs.start(&run) }
     }
@@ -216,8 +219,8 @@ fn transfer(to: u64) -> EtcdAct {
 #[tokio::test(start_paused = true)]
 async fn a_change_whose_answer_is_lost_takes_effect_and_one_that_is_lost_does_not() {
     for (rates, takes_effect) in [
-        (EtcdRates { answer_lost: 1000, ..EtcdRates::NONE }, true),
-        (EtcdRates { request_lost: 1000, ..EtcdRates::NONE }, false),
+        (CallRates { answer_lost: 1000, ..CallRates::NONE }, true),
+        (CallRates { request_lost: 1000, ..CallRates::NONE }, false),
     ] {
         let mut bench = bench();
         bench.grow(&["a", "b", "c"]);

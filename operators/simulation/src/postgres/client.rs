@@ -9,10 +9,10 @@ use sample_db::{
 };
 use tokio::time::sleep;
 
-use super::{DataDirectory, PostgresServers, RunningServer, effective};
+use super::model::{DataDirectory, PostgresServers, RunningServer};
+use super::server::effective;
+use crate::call_faults::CallFate;
 
-/// How long a request takes to the server, and its answer back.
-const LATENCY: Duration = Duration::from_millis(2);
 /// How long a client waits for a server that is not there.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
@@ -34,7 +34,20 @@ impl PostgresServers {
         access: &ServerAccess,
         perform: impl FnOnce(&RunningServer, &mut DataDirectory) -> T + Send,
     ) -> Result<T, ConnectError> {
-        sleep(LATENCY).await;
+        let away = |why: &str| ConnectError::NoAnswer(why.to_owned());
+        let handling = self.lock().faults.draw(&access.pod);
+        match handling.fate {
+            CallFate::Unreachable | CallFate::Silent => {
+                sleep(CONNECT_TIMEOUT).await;
+                return Err(away("the server does not answer within 3 s"));
+            }
+            CallFate::RequestLost => {
+                sleep(handling.request_latency).await;
+                return Err(away("the connection was closed"));
+            }
+            CallFate::Answered | CallFate::AnswerLost => {}
+        }
+        sleep(handling.request_latency).await;
         let answer = {
             let mut state = self.lock();
             let state = &mut *state;
@@ -50,10 +63,10 @@ impl PostgresServers {
         };
         let Some(answer) = answer else {
             sleep(CONNECT_TIMEOUT).await;
-            return Err(ConnectError::NoAnswer("the server does not answer within 3 s".to_owned()));
+            return Err(away("the server does not answer within 3 s"));
         };
-        sleep(LATENCY).await;
-        answer
+        sleep(handling.answer_latency).await;
+        if handling.fate == CallFate::AnswerLost { Err(away("the connection was closed")) } else { answer }
     }
 }
 

@@ -2,8 +2,10 @@ use runtime::cache::Projection as _;
 use sample_db::database::LoginCheck;
 use sample_db::{ConnectError, PostgresClient as _, SampleDB, ServerAccess};
 use serde_json::json;
+use std::collections::BTreeMap;
 
 use super::*;
+use crate::random::Random;
 
 fn database(parameters: serde_json::Value) -> SampleDB {
     let spec = json!({ "engine": { "version": "17.12", "parameters": parameters }, "storage": { "size": "1Gi" } });
@@ -27,7 +29,7 @@ fn server() -> PostgresServer {
 
 /// A server with an application.
 fn running() -> PostgresServers {
-    let servers = PostgresServers::default();
+    let servers = PostgresServers::new(Random::new(1));
     servers.initialize("v", "s");
     servers.edit("v", |data| data.app_password = Some("a".to_owned()));
     assert!(servers.start("p", server()));
@@ -36,7 +38,7 @@ fn running() -> PostgresServers {
 
 #[tokio::test(start_paused = true)]
 async fn a_server_runs_on_the_data_of_its_volume_alone() {
-    let servers = PostgresServers::default();
+    let servers = PostgresServers::new(Random::new(1));
     assert!(!servers.start("p", server()), "there is no data");
     let data = servers.initialize("v", "s");
     assert_eq!(servers.initialize("v", "other"), data);

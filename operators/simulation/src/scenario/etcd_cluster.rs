@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::definition::Scenario;
 use crate::api_server::request::Propagation;
 use crate::api_server::state::StoredState;
-use crate::etcd::EtcdRates;
+use crate::call_faults::CallRates;
 use crate::happening::Happening;
 use crate::objects::{has_ready, objects};
 use crate::random::Random;
@@ -66,10 +66,10 @@ fn put(version: &str, random: &mut Random) -> Deed {
 
 fn operand_fault(random: &mut Random) -> Happening {
     if random.chance(500) {
-        return Happening::KillEtcd(random.below(5));
+        return Happening::KillOperand(random.below(5));
     }
     let time = std::time::Duration::from_millis(random.between(2_000, 60_000));
-    Happening::EtcdStorm(EtcdRates::draw(random), time)
+    Happening::OperandStorm(CallRates::draw(random), time)
 }
 
 fn children_differ(state: &StoredState, name: &str, cluster: &Value) -> Vec<String> {

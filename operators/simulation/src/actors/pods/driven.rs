@@ -1,6 +1,8 @@
 //! How a pod lives whose programs a model knows: init containers one after the other, then the containers, each restarted as the
 //! pod's policy says, and at once when its image changes.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -17,8 +19,8 @@ pub(super) struct Driver<'a> {
     pub(super) pod: &'a Value,
     /// The model of its programs.
     pub(super) programs: &'a mut dyn Programs,
-    /// Finds the uid of a PVC.
-    pub(super) claim_uid: &'a dyn Fn(&str) -> Option<String>,
+    /// Finds an object by its plural and name.
+    pub(super) object: &'a dyn Fn(&str, &str) -> Option<Arc<Value>>,
     /// Who changed the pod last.
     pub(super) editor: &'a dyn Fn() -> String,
     /// The time.
@@ -54,7 +56,7 @@ impl Life {
         let specs = items(&driver.pod["spec"]["initContainers"]).iter().chain(items(&driver.pod["spec"]["containers"]));
         for (container, spec) in self.inits.iter().chain(&self.containers).zip(specs) {
             if matches!(container.state, ContainerState::Running(_)) {
-                driver.programs.stop(&run(driver.pod, driver.claim_uid, container, spec, &self.address), user);
+                driver.programs.stop(&run(driver.pod, driver.object, container, spec, &self.address), user);
             }
         }
     }
@@ -62,12 +64,12 @@ impl Life {
 
 fn run<'a>(
     pod: &'a Value,
-    claim_uid: &'a dyn Fn(&str) -> Option<String>,
+    object: &'a dyn Fn(&str, &str) -> Option<Arc<Value>>,
     container: &'a Container,
     spec: &'a Value,
     address: &'a str,
 ) -> ContainerRun<'a> {
-    ContainerRun { pod, container: spec, image: &container.image, address, claim_uid }
+    ContainerRun { pod, container: spec, image: &container.image, address, object }
 }
 
 impl Container {
@@ -79,14 +81,14 @@ impl Container {
         }
         if let ContainerState::Running(started) = self.state {
             if is_changed {
-                driver.programs.stop(&run(driver.pod, driver.claim_uid, self, spec, address), &(driver.editor)());
+                driver.programs.stop(&run(driver.pod, driver.object, self, spec, address), &(driver.editor)());
                 self.last = Some(End { started, finished: driver.now, exit: Exit::default() });
                 (self.state, self.due) =
                     (ContainerState::Ended, Some(later(driver.now, driver.random.between(200, 2000))));
                 self.program = Some(ProgramReport { ready: self.was_ready(), ..ProgramReport::default() });
                 return;
             }
-            let state = driver.programs.state(&run(driver.pod, driver.claim_uid, self, spec, address));
+            let state = driver.programs.state(&run(driver.pod, driver.object, self, spec, address));
             return self.apply(state, driver, is_init);
         }
         if is_changed && self.last.is_some() {
@@ -116,7 +118,7 @@ impl Container {
         let is_stale = was_ready && driver.random.chance(500);
         self.report().ready = false;
         self.report().stale_until = is_stale.then(|| later(driver.now, driver.random.between(200, 2000)));
-        let state = driver.programs.start(&run(driver.pod, driver.claim_uid, self, spec, address));
+        let state = driver.programs.start(&run(driver.pod, driver.object, self, spec, address));
         self.apply(state, driver, is_init);
     }
 

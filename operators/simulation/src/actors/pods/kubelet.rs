@@ -134,10 +134,9 @@ impl Kubelet {
         let (Some(life), Some(programs)) = (lives.get_mut(uid(pod)), programs.get_mut(model)) else {
             return Vec::new();
         };
-        let (claim_uid, editor) = (claim_uids(client, pod), || editors::last_editor(client, kind, pod));
+        let (object, editor) = (finder(client, pod), || editors::last_editor(client, kind, pod));
         let programs = &mut **programs;
-        let mut driver =
-            Driver { pod, programs, claim_uid: &claim_uid, editor: &editor, now, random, lacks: Vec::new() };
+        let mut driver = Driver { pod, programs, object: &object, editor: &editor, now, random, lacks: Vec::new() };
         life.drive(&mut driver, missing);
         driver.lacks
     }
@@ -147,10 +146,9 @@ impl Kubelet {
         let (lives, programs) = (&mut self.lives, &mut self.programs);
         let Some(life) = lives.get_mut(uid(pod)) else { return };
         let Some(programs) = life.model.and_then(|model| programs.get_mut(model)) else { return };
-        let (claim_uid, editor) = (claim_uids(client, pod), String::new);
+        let (object, editor) = (finder(client, pod), String::new);
         let programs = &mut **programs;
-        let mut driver =
-            Driver { pod, programs, claim_uid: &claim_uid, editor: &editor, now, random, lacks: Vec::new() };
+        let mut driver = Driver { pod, programs, object: &object, editor: &editor, now, random, lacks: Vec::new() };
         life.stop(&mut driver, &editors::deleter(client, kind, pod));
         driver.programs.forget(uid(pod));
     }
@@ -202,12 +200,9 @@ impl Kubelet {
     }
 }
 
-/// Finds the uids of PVCs in the namespace of a pod.
-fn claim_uids<'a>(client: &'a Client<'_>, pod: &'a Value) -> impl Fn(&str) -> Option<String> + 'a {
-    move |claim| {
-        let live = client.get(client.kind("persistentvolumeclaims")?, namespace(pod), claim)?;
-        Some(uid(&live).to_owned())
-    }
+/// Finds objects in the namespace of a pod.
+fn finder<'a>(client: &'a Client<'_>, pod: &'a Value) -> impl Fn(&str, &str) -> Option<Arc<Value>> + 'a {
+    move |plural, name| client.get(client.kind(plural)?, namespace(pod), name)
 }
 
 /// When to go on after a request.

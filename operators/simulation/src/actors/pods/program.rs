@@ -4,9 +4,12 @@
 //! kubelet starts init containers one after the other, restarts containers that end, and one whose image changes, and reports
 //! what the programs say: whether they are ready, and how they ended.
 
+use std::sync::Arc;
+
+use k8s_openapi::ByteString;
 use serde_json::Value;
 
-use super::super::object::items;
+use super::super::object::{items, text, uid};
 use super::super::pod::claims;
 
 /// A model of programs.
@@ -40,8 +43,8 @@ pub struct ContainerRun<'a> {
     pub image: &'a str,
     /// The address of the pod.
     pub address: &'a str,
-    /// The uid of the PVC of that name.
-    pub claim_uid: &'a dyn Fn(&str) -> Option<String>,
+    /// The object of that plural and name in the namespace of the pod.
+    pub object: &'a dyn Fn(&str, &str) -> Option<Arc<Value>>,
 }
 
 /// The state of a program.
@@ -94,7 +97,52 @@ impl ContainerRun<'_> {
     pub fn volume(&self) -> String {
         let mut claims = claims(self.pod);
         let own = || format!("pod-{}", super::super::object::uid(self.pod));
-        claims.next().and_then(|claim| (self.claim_uid)(claim)).unwrap_or_else(own)
+        claims.next().and_then(|claim| self.claim_uid(claim)).unwrap_or_else(own)
+    }
+
+    /// The uid of the PVC behind the volume of that name.
+    #[must_use]
+    pub fn claim(&self, volume: &str) -> Option<String> {
+        self.claim_uid(text(&self.mounted(volume)?["persistentVolumeClaim"]["claimName"]))
+    }
+
+    /// A file of the ConfigMap behind the volume of that name.
+    #[must_use]
+    pub fn file(&self, volume: &str, key: &str) -> Option<String> {
+        let map = (self.object)("configmaps", text(&self.mounted(volume)?["configMap"]["name"]))?;
+        map["data"][key].as_str().map(str::to_owned)
+    }
+
+    /// The value of a variable of its environment.
+    #[must_use]
+    pub fn variable(&self, name: &str) -> Option<String> {
+        let own = items(&self.container["env"]).iter().find(|variable| variable["name"] == name);
+        let from = || items(&self.container["envFrom"]).iter().rev().find_map(|from| self.entry_of(from, name));
+        own.map(|variable| self.value(variable)).or_else(from)
+    }
+
+    fn entry_of(&self, from: &Value, key: &str) -> Option<String> {
+        let map = || {
+            (self.object)("configmaps", text(&from["configMapRef"]["name"]))?["data"][key].as_str().map(str::to_owned)
+        };
+        self.secret(&from["secretRef"], key).or_else(map)
+    }
+
+    /// An entry of a Secret.
+    fn secret(&self, reference: &Value, key: &str) -> Option<String> {
+        let secret = (self.object)("secrets", reference["name"].as_str()?)?;
+        // Nothing would be read as no bytes.
+        let entry = Some(&secret["data"][key]).filter(|entry| entry.is_string())?;
+        let ByteString(bytes) = serde_json::from_value(entry.clone()).ok()?;
+        String::from_utf8(bytes).ok()
+    }
+
+    fn mounted(&self, volume: &str) -> Option<&Value> {
+        items(&self.pod["spec"]["volumes"]).iter().find(|of| of["name"] == volume)
+    }
+
+    fn claim_uid(&self, claim: &str) -> Option<String> {
+        (self.object)("persistentvolumeclaims", claim).map(|claim| uid(&claim).to_owned())
     }
 
     fn expanded(&self, word: &str) -> String {
@@ -109,6 +157,10 @@ impl ContainerRun<'_> {
     }
 
     fn value(&self, variable: &Value) -> String {
+        let secret = &variable["valueFrom"]["secretKeyRef"];
+        if !secret.is_null() {
+            return self.secret(secret, text(&secret["key"])).unwrap_or_default();
+        }
         let path = variable["valueFrom"]["fieldRef"]["fieldPath"].as_str().unwrap_or_default();
         let annotation = path.strip_prefix("metadata.annotations['").and_then(|name| name.strip_suffix("']"));
         let value = match annotation {
@@ -134,17 +186,28 @@ mod tests {
             { "name": "START", "valueFrom": field("metadata.annotations['start']") },
             { "name": "IP", "valueFrom": field("status.podIP") },
         ] });
-        let run = ContainerRun {
-            pod: &pod,
-            container: &container,
-            image: "a:1",
-            address: "10.0.0.1",
-            claim_uid: &|claim| Some(format!("uid of {claim}")),
-        };
+        let objects = |_: &str, name: &str| Some(Arc::new(json!({ "metadata": { "uid": format!("uid of {name}") } })));
+        let run =
+            ContainerRun { pod: &pod, container: &container, image: "a:1", address: "10.0.0.1", object: &objects };
         assert_eq!(run.command(), ["/agent", "--expect=join", "--ip=10.0.0.1", "$(OTHER)"]);
         assert_eq!(run.volume(), "pod-u");
         let claiming =
             json!({ "spec": { "volumes": [{ "name": "a", "persistentVolumeClaim": { "claimName": "data" } }] } });
         assert_eq!(ContainerRun { pod: &claiming, ..run }.volume(), "uid of data");
+    }
+    #[test]
+    fn variables_come_from_secrets_and_config_maps() {
+        let pod = json!({ "spec": { "volumes": [{ "name": "conf", "configMap": { "name": "m" } }] } });
+        let reference = json!({ "secretKeyRef": { "name": "s", "key": "password" } });
+        let container = json!({ "env": [{ "name": "PGPASSWORD", "valueFrom": reference }],
+            "envFrom": [{ "configMapRef": { "name": "m" } }, { "secretRef": { "name": "s" } }] });
+        let objects = |plural: &str, _: &str| {
+            let data = if plural == "secrets" { json!({ "password": "czM=" }) } else { json!({ "PGHOST": "shop-rw" }) };
+            Some(Arc::new(json!({ "data": data })))
+        };
+        let run = ContainerRun { pod: &pod, container: &container, image: "a:1", address: "", object: &objects };
+        let variables = ["PGPASSWORD", "password", "PGHOST", "OTHER"].map(|name| run.variable(name));
+        assert_eq!(variables, [Some("s3"), Some("s3"), Some("shop-rw"), None].map(|value| value.map(str::to_owned)));
+        assert_eq!(run.file("conf", "PGHOST").as_deref(), Some("shop-rw"));
     }
 }
