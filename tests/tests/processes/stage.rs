@@ -25,7 +25,7 @@ use tokio::time::sleep;
 
 pub use e2e::process::Failure;
 
-/// The default time limit: long for what takes well under a second, since two cores carry sixteen tests and a cluster.
+/// The default time limit: long for what takes well under a second, since two cores carry ten tests and a cluster.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(15);
 /// How long a manager that has settled has written nothing.
 const QUIET: Duration = Duration::from_secs(1);
