@@ -15,7 +15,7 @@ use simulation::seed::{References, judge, schedule, shortest};
 #[derive(Parser)]
 #[command(name = "simulate")]
 struct Options {
-    /// Scenario to run: sample, my-app or etcd-cluster [default: all]
+    /// Scenario to run: sample, my-app, etcd-cluster or sample-db [default: all]
     #[arg(long, value_name = "NAME", value_parser = scenario_of)]
     scenario: Option<&'static Scenario>,
 
