@@ -1,5 +1,6 @@
 //! The objects in the namespace of users.
 
+use k8s_openapi::ByteString;
 use serde_json::Value;
 
 use crate::api_server::state::StoredState;
@@ -24,6 +25,15 @@ pub fn is_status_current(object: &Value) -> bool {
 pub fn has_ready(object: &Value) -> bool {
     let conditions = object["status"]["conditions"].as_array().map(Vec::as_slice).unwrap_or_default();
     conditions.iter().any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
+}
+
+/// An entry of a Secret, as text.
+#[must_use]
+pub fn secret_entry(secret: &Value, key: &str) -> Option<String> {
+    // Nothing would be read as no bytes.
+    let entry = Some(&secret["data"][key]).filter(|entry| entry.is_string())?;
+    let ByteString(bytes) = serde_json::from_value(entry.clone()).ok()?;
+    String::from_utf8(bytes).ok()
 }
 
 /// The objects of users of a kind.

@@ -3,14 +3,13 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use k8s_openapi::ByteString;
-use serde_json::Value;
 
+use super::connection::selected_pod;
 use super::model::PostgresServers;
 use crate::actors::Actor;
 use crate::api_server::service::SimulatedApiServer;
 use crate::api_server::state::StoredState;
-use crate::objects::{has_ready, objects};
+use crate::objects::{has_ready, objects, secret_entry};
 use crate::random::Random;
 
 /// How often an application writes.
@@ -57,18 +56,12 @@ struct Database {
 fn databases(state: &StoredState) -> impl Iterator<Item = Database> {
     objects(state, "services").filter_map(|(service, object)| {
         let name = service.strip_suffix(SERVICE)?;
-        let named = object["spec"]["selector"]["statefulset.kubernetes.io/pod-name"].as_str()?;
+        let named = selected_pod(object)?;
         let (_, pod) = objects(state, "pods").find(|(pod, _)| *pod == named).filter(|(_, pod)| has_ready(pod))?;
         let (_, secret) = objects(state, "secrets").find(|(secret, _)| secret.strip_suffix(SECRET) == Some(name))?;
         let pod = pod["metadata"]["uid"].as_str()?.to_owned();
-        Some(Database { name: name.to_owned(), pod, password: entry(secret, "password")? })
+        Some(Database { name: name.to_owned(), pod, password: secret_entry(secret, "password")? })
     })
-}
-
-fn entry(secret: &Value, key: &str) -> Option<String> {
-    let entry = Some(&secret["data"][key]).filter(|entry| entry.is_string())?;
-    let ByteString(bytes) = serde_json::from_value(entry.clone()).ok()?;
-    String::from_utf8(bytes).ok()
 }
 
 impl PostgresServers {

@@ -1,6 +1,7 @@
 //! How the agent's commands reach a server, and why they do not.
 
 use agent_protocol::FailureReason;
+use serde_json::Value;
 
 use super::model::PostgresServers;
 use crate::actors::pods::program::ContainerRun;
@@ -26,13 +27,17 @@ pub(super) fn version(run: &ContainerRun<'_>) -> Option<String> {
     run.image.rsplit_once(':').map(|(_, tag)| tag.to_owned())
 }
 
+/// The name of the pod that the Service of a database selects.
+pub(super) fn selected_pod(service: &Value) -> Option<&str> {
+    service["spec"]["selector"]["statefulset.kubernetes.io/pod-name"].as_str()
+}
+
 /// The uid of the PVC of the server that a command connects to as the superuser.
 pub(super) fn connect(servers: &PostgresServers, run: &ContainerRun<'_>) -> Result<String, Unfinished> {
     let host = run.variable("PGHOST").unwrap_or_default();
     let found = host.split('.').next().and_then(|service| {
         let service = (run.object)("services", service)?;
-        let pod = (run.object)("pods", service["spec"]["selector"]["statefulset.kubernetes.io/pod-name"].as_str()?)?;
-        let pod = Some(pod).filter(|pod| has_ready(pod))?;
+        let pod = (run.object)("pods", selected_pod(&service)?).filter(|pod| has_ready(pod))?;
         let state = servers.lock();
         let volume = &state.servers.get(pod["metadata"]["uid"].as_str()?)?.server.volume;
         Some((volume.clone(), state.data.get(volume)?.superuser_password.clone()))

@@ -24,6 +24,17 @@ impl PostgresPrograms {
         Self(servers)
     }
 
+    /// What a container does; `server`, if it has the server.
+    fn run(&self, run: &ContainerRun<'_>, server: fn(&Self, &ContainerRun<'_>) -> ProgramState) -> ProgramState {
+        let command = run.command();
+        match Command::parse(&command) {
+            Ok(Command::Install(_)) => ProgramState::succeeded(""),
+            Ok(Command::PgRun(_)) => server(self, run),
+            Ok(command) => self.work(run, &command),
+            Err(error) => ProgramState::Unmodelled(format!("the command {command:?}: {error}")),
+        }
+    }
+
     /// Lets a command that has begun come to its end.
     fn work(&self, run: &ContainerRun<'_>, command: &Command) -> ProgramState {
         let (now, key) = (runtime::clock::now(), key(run));
@@ -78,20 +89,11 @@ impl Programs for PostgresPrograms {
 
     fn start(&mut self, run: &ContainerRun<'_>) -> ProgramState {
         self.0.lock().commands.remove(&key(run));
-        match Command::parse(run.command()) {
-            Ok(Command::Install(_)) => ProgramState::succeeded(""),
-            Ok(Command::PgRun(_)) => self.serve(run),
-            Ok(command) => self.work(run, &command),
-            Err(error) => ProgramState::Unmodelled(format!("the command {:?}: {error}", run.command())),
-        }
+        self.run(run, Self::serve)
     }
 
     fn state(&mut self, run: &ContainerRun<'_>) -> ProgramState {
-        match Command::parse(run.command()) {
-            Ok(Command::PgRun(_)) => self.served(run),
-            Ok(command) => self.work(run, &command),
-            Err(error) => ProgramState::Unmodelled(format!("the command {:?}: {error}", run.command())),
-        }
+        self.run(run, Self::served)
     }
 
     fn stop(&mut self, run: &ContainerRun<'_>, _user: &str) {

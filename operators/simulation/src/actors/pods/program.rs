@@ -6,11 +6,11 @@
 
 use std::sync::Arc;
 
-use k8s_openapi::ByteString;
 use serde_json::Value;
 
 use super::super::object::{items, text, uid};
 use super::super::pod::claims;
+use crate::objects::secret_entry;
 
 /// A model of programs.
 pub trait Programs: Send {
@@ -130,11 +130,7 @@ impl ContainerRun<'_> {
 
     /// An entry of a Secret.
     fn secret(&self, reference: &Value, key: &str) -> Option<String> {
-        let secret = (self.object)("secrets", reference["name"].as_str()?)?;
-        // Nothing would be read as no bytes.
-        let entry = Some(&secret["data"][key]).filter(|entry| entry.is_string())?;
-        let ByteString(bytes) = serde_json::from_value(entry.clone()).ok()?;
-        String::from_utf8(bytes).ok()
+        secret_entry(&*(self.object)("secrets", reference["name"].as_str()?)?, key)
     }
 
     fn mounted(&self, volume: &str) -> Option<&Value> {
