@@ -9,8 +9,8 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Api, Client};
 use sha2::{Digest, Sha256};
-use tokio::sync::watch;
 use tokio::time::Instant;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 mod message;
 mod named;
@@ -37,8 +37,8 @@ struct CachedRead {
     /// When it was first read.
     since: Instant,
     next: Instant,
-    /// Closed once the request in flight has ended.
-    in_flight: Option<watch::Receiver<()>>,
+    /// Canceled once the request in flight has ended. (Those that wait wake in their order.)
+    in_flight: Option<CancellationToken>,
     /// The uid and resourceVersion that the digest is of.
     version: Option<(String, String)>,
     found: SourceState,
@@ -49,9 +49,9 @@ enum Lookup {
     /// It uses the cached state, which is valid for this long.
     Cached(SourceState, Duration),
     /// It waits for a request in flight. Until then the previous state is valid.
-    Pending(watch::Receiver<()>, SourceState),
-    /// It sends the request. Other reconciles wait until the sender is dropped.
-    Request(CachedRead, watch::Sender<()>),
+    Pending(CancellationToken, SourceState),
+    /// It sends the request. Other reconciles wait until the guard is dropped.
+    Request(CachedRead, DropGuard),
 }
 
 /// Reads these objects, and caches their state.
@@ -72,9 +72,8 @@ impl SourceReader {
         loop {
             match self.lookup(source) {
                 Lookup::Cached(found, due) => return (found, due),
-                // The channel transmits nothing: it closes with the answer.
-                Lookup::Pending(mut in_flight, known) => {
-                    if tokio::time::timeout(WAIT_LIMIT, in_flight.changed()).await.is_err() {
+                Lookup::Pending(in_flight, known) => {
+                    if tokio::time::timeout(WAIT_LIMIT, in_flight.cancelled()).await.is_err() {
                         let due = if matches!(known, SourceState::Awaited) { RETRY_INTERVAL } else { REQUEST_TIMEOUT };
                         return (known, due);
                     }
@@ -88,7 +87,7 @@ impl SourceReader {
     }
 
     /// Sends the requests, and caches the result.
-    async fn refresh(self, source: RestartSource, before: CachedRead, pending: watch::Sender<()>) {
+    async fn refresh(self, source: RestartSource, before: CachedRead, pending: DropGuard) {
         let (since, sent) = (before.since, Instant::now());
         let timed_out = (before.version.clone(), before.found.clone(), 1);
         let answer = tokio::time::timeout(REQUEST_TIMEOUT, self.request(&source, before)).await;
@@ -108,18 +107,18 @@ impl SourceReader {
             || CachedRead { since: now, next: now, in_flight: None, version: None, found: SourceState::Awaited };
         let cached = all.entry(source.clone()).or_insert_with(unread);
         match cached.in_flight.clone() {
-            Some(in_flight) if in_flight.has_changed().is_ok() => {
+            Some(in_flight) if !in_flight.is_cancelled() => {
                 return Lookup::Pending(in_flight, cached.found.clone());
             }
             None if now < cached.next => return Lookup::Cached(cached.found.clone(), cached.next - now),
             // The task that sent the request has ended without an answer, or the answer has expired.
             Some(_) | None => {}
         }
-        let (pending, in_flight) = watch::channel(());
+        let in_flight = CancellationToken::new();
         let before = cached.clone();
         cached.next = now;
-        cached.in_flight = Some(in_flight);
-        Lookup::Request(before, pending)
+        cached.in_flight = Some(in_flight.clone());
+        Lookup::Request(before, in_flight.drop_guard())
     }
 
     /// Reads the metadata, and the content if that may have changed. Also returns the number of requests.

@@ -23,7 +23,8 @@ mod watch;
 pub mod watch_health;
 
 pub use entry::{CacheEntry, Undecodable};
-pub use kind_health::{KindHealth, WatchState, WatchStates};
+pub(crate) use kind_health::WatchStates;
+pub use kind_health::{KindHealth, WatchState};
 pub use projection::Projection;
 pub use store::{ChangeHandler, ObjectChange, Store};
 

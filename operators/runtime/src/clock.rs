@@ -8,6 +8,7 @@ use jiff::Timestamp;
 
 /// The present time.
 #[must_use]
+#[expect(clippy::disallowed_methods, reason = "this is the one place")]
 pub fn now() -> Timestamp {
     #[cfg(feature = "testing")]
     if let Some(now) = simulated::now() {

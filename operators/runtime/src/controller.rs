@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use crate::apply::ObjectWriter;
-use crate::cache::{CacheEntry, KindHealth, Projection, WatchState, WatchStates};
+use crate::cache::{CacheEntry, KindHealth, Projection, WatchState};
 use crate::events::Publisher;
 use crate::leader_election::{Fence, ForeignLeases, LeaseName};
 use crate::metrics::ReconcileMetrics;
@@ -122,8 +122,7 @@ impl<O: Operator> Controller<O> {
     /// Waits until each watch has listed, or has failed to.
     async fn watches_attempted(&self) {
         for health in self.health.iter().chain(&self.optional) {
-            // The sender lives as long as the store, so this does not end early.
-            drop(health.subscribe().wait_for(WatchStates::all_attempted).await);
+            health.until_all_attempted().await;
         }
     }
 

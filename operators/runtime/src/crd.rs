@@ -12,7 +12,7 @@ use http::Request;
 use kube::Client;
 use tokio::time::sleep;
 
-use crate::cache::{KindHealth, WatchStates};
+use crate::cache::KindHealth;
 use crate::crd::schema::{CrdMismatch, CrdState, Document, Needed, message, mismatches};
 use crate::metrics;
 use crate::retry::scattered;
@@ -60,8 +60,7 @@ struct GroupCheck {
 impl GroupCheck {
     async fn run(self) {
         for health in &self.kinds {
-            // The sender lives as long as the store, so this does not end early.
-            drop(health.subscribe().wait_for(WatchStates::all_attempted).await);
+            health.until_all_attempted().await;
         }
         let mut pause = MIN_CHECK_INTERVAL;
         loop {

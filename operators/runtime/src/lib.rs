@@ -42,6 +42,7 @@ pub mod status;
 pub mod telemetry;
 #[cfg(feature = "testing")]
 pub mod testing;
+pub mod watched_value;
 pub mod workqueue;
 
 pub use error::Error;

@@ -15,7 +15,6 @@ use kube::api::{Patch, PatchParams};
 use kube::core::PartialObjectMeta;
 use kube::{Api, Client};
 use serde_json::json;
-use tokio::sync::watch;
 use tokio::time::sleep;
 
 use crate::cache::watch_health::WatchHealth;
@@ -23,6 +22,7 @@ use crate::cache::{KindHealth, WatchStates};
 use crate::events::Publisher;
 use crate::plan::EventDraft;
 use crate::plan::meta::{Key, Meta, ResourceKind};
+use crate::watched_value::Changes;
 
 /// The type of the condition.
 const WATCHING: &str = "multi-operator.example.com/Watching";
@@ -55,11 +55,10 @@ struct LastReported {
 impl ManagerPod {
     /// Runs until it is dropped, or until the Pod does not exist.
     pub async fn run(self) {
-        let mut watches: Vec<_> = self.health.iter().map(|health| health.subscribe()).collect();
-        for watches in &mut watches {
-            // The sender lives as long as the store, so this does not end early.
-            drop(watches.wait_for(WatchStates::all_attempted).await);
+        for health in &self.health {
+            health.until_all_attempted().await;
         }
+        let mut changes: Vec<_> = self.health.iter().map(|health| health.changes()).collect();
         let mut reported: Option<LastReported> = None;
         loop {
             let health = self.settled().await;
@@ -78,7 +77,7 @@ impl ManagerPod {
                     }
                 }
             }
-            self.wait_for_change(&mut watches).await;
+            self.wait_for_change(&mut changes).await;
         }
     }
 
@@ -102,8 +101,8 @@ impl ManagerPod {
     }
 
     /// Waits for a change of a watch; while one fails, only for a short time.
-    async fn wait_for_change(&self, watches: &mut [watch::Receiver<WatchStates>]) {
-        let change = select_all(watches.iter_mut().map(|watch| Box::pin(watch.changed())));
+    async fn wait_for_change(&self, changes: &mut [Changes<'_, WatchStates>]) {
+        let change = select_all(changes.iter_mut().map(|changes| Box::pin(changes.next())));
         if self.health.iter().any(|health| !health.failing().is_empty()) {
             drop(tokio::time::timeout(POLL_FAILING_WATCH, change).await);
         } else {

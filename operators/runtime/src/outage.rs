@@ -1,7 +1,7 @@
 //! Outages of the API server: one probe detects that it has ended, and everything that waits resumes at once instead of after its
 //! own backoff.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Client;
@@ -10,6 +10,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::outage::decision::{RESUME_TIME, Reachability, is_answer};
 use crate::retry::scattered;
+use crate::watched_value::WatchedValue;
 
 pub mod decision;
 
@@ -29,16 +30,14 @@ pub struct Outages(Arc<OutageState>);
 
 #[derive(Debug, Default)]
 struct OutageState {
-    reachability: Mutex<Reachability>,
-    /// Wakes everything that waits, in the order in which it began to: a channel of tokio would do so in a random order.
-    changed: Notify,
+    reachability: WatchedValue<Reachability>,
     suspicion: Notify,
 }
 
 impl Outages {
     /// A request got no response, or that of a proxy that cannot reach the API server.
     pub(crate) fn suspect(&self) {
-        if self.reachability().is_suspicious(Instant::now()) {
+        if self.0.reachability.get().is_suspicious(Instant::now()) {
             self.0.suspicion.notify_one();
         }
     }
@@ -46,7 +45,7 @@ impl Outages {
     /// Waits for the end of the present outage, or of the next one.
     pub async fn ended(&self) {
         let before = self.over();
-        self.wait_for(|reachability| reachability.ended > before).await;
+        self.0.reachability.wait_for(|reachability| reachability.ended > before).await;
     }
 
     /// The same, and then for a random time: not everything that waits resumes simultaneously.
@@ -55,47 +54,33 @@ impl Outages {
         sleep(scattered(RESUME_SPREAD)).await;
     }
 
-    async fn wait_for(&self, is_so: impl Fn(&Reachability) -> bool) {
-        loop {
-            // From here on, no change is missed.
-            let changed = self.0.changed.notified();
-            if is_so(&self.reachability()) {
-                return;
-            }
-            changed.await;
-        }
-    }
-
     /// Changes the reachability in one step, since probes and requests do so concurrently, and wakes everything that waits. Returns
     /// what it was before, and whether that differs.
     fn change(&self, change: impl FnOnce(Reachability) -> Reachability) -> (Reachability, bool) {
-        let (before, differs) = {
-            let mut reachability = self.reachability();
-            let before = *reachability;
+        let mut before = Reachability::default();
+        let mut differs = false;
+        self.0.reachability.modify(|reachability| {
+            before = *reachability;
             *reachability = change(before);
-            (before, *reachability != before)
-        };
-        self.0.changed.notify_waiters();
+            differs = *reachability != before;
+            differs
+        });
         (before, differs)
-    }
-
-    fn reachability(&self) -> MutexGuard<'_, Reachability> {
-        self.0.reachability.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The number of outages that have ended.
     pub(crate) fn over(&self) -> u64 {
-        self.reachability().ended
+        self.0.reachability.get().ended
     }
 
     /// The number of outages that have begun.
     pub(crate) fn begun(&self) -> u64 {
-        self.reachability().begun()
+        self.0.reachability.get().begun()
     }
 
     /// A request without a response that counts as a failed probe: everything waits until a probe succeeds.
     pub(crate) fn lost(&self) {
-        let is_away = self.reachability().away_since.is_some();
+        let is_away = self.0.reachability.get().away_since.is_some();
         if !is_away {
             self.seen(false);
             self.0.suspicion.notify_one();
@@ -122,7 +107,7 @@ impl Outages {
 
     /// Whether there is an outage, or watches may have yet to begin again after one.
     pub(crate) fn is_resuming(&self) -> bool {
-        self.reachability().is_resuming(Instant::now())
+        self.0.reachability.get().is_resuming(Instant::now())
     }
 
     /// Waits during an outage until it has ended and watches have had the time to begin again.
@@ -131,8 +116,8 @@ impl Outages {
             return;
         }
         loop {
-            self.wait_for(|reachability| reachability.away_since.is_none()).await;
-            let next = self.wait_for(|reachability| reachability.away_since.is_some());
+            self.0.reachability.wait_for(|reachability| reachability.away_since.is_none()).await;
+            let next = self.0.reachability.wait_for(|reachability| reachability.away_since.is_some());
             if timeout(RESUME_TIME, next).await.is_err() {
                 return;
             }

@@ -49,11 +49,9 @@ fn databases_survive_random_schedules() {
     survives(&sample_db::SCENARIO, 2);
 }
 
-/// Not of databases yet: two controllers wait for the fence, and tokio's `watch` wakes them in an order that it draws itself
-/// (docs/decisions/046-one-deterministic-process.md).
 #[test]
 fn a_seed_tells_the_same_story_twice() {
-    for scenario in [&sample::SCENARIO, &my_app::SCENARIO, &etcd_cluster::SCENARIO] {
+    for scenario in [&sample::SCENARIO, &my_app::SCENARIO, &etcd_cluster::SCENARIO, &sample_db::SCENARIO] {
         let tell = || run(scenario, &schedule(scenario, 1), 1, Detail::Requests).expect("the world runs").story;
         let (one, other) = (tell(), tell());
         let first = one.iter().zip(&other).find(|(one, other)| one != other);

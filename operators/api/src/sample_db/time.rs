@@ -37,6 +37,7 @@ mod tests {
         for text in ["", "s", "5", "-1h", "1.5h", "1h30m", "100000h", "5 m", "5ü", "+5h"] {
             assert_eq!(span(text), None, "{text}");
         }
-        assert!(jiff::Timestamp::now().checked_add(span("99999w").expect("a span")).is_ok());
+        let present: jiff::Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
+        assert!(present.checked_add(span("99999w").expect("a span")).is_ok());
     }
 }

@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use api::ReconcileReason;
+use futures::FutureExt as _;
 use http::{Request, Response};
 use kube::Client;
 use kube::client::Body;
@@ -32,14 +33,14 @@ fn writer_to<V: Projection>(code: u16, answer: &Value) -> (ObjectWriter, Arc<Sto
 /// Why an apply failed, and whether the watch has to check that the kind is served.
 async fn refused<V: Projection>(code: u16, answer: &Value, seen: bool) -> (Error, bool) {
     let (writer, store) = writer_to::<V>(code, answer);
-    let rechecks = store.health().rechecks();
+    let mut rechecks = store.health().rechecks();
     let owner: Meta = serde_json::from_value(json!({ "namespace": "n", "name": "a", "uid": "o" })).unwrap();
     let apply = Apply::new(V::KIND, Key::new("n", "a"), &json!({ "metadata": {} }));
     let apply = Apply { seen: seen.then(|| "u".into()), ..apply };
     let owners = ResourceKind { group: "example.com", version: "v1", kind: "Owner", plural: "owners" };
     let effect = Effect::<Infallible>::Apply(apply);
     let error = writer.perform(&owners, &owner, Reported::Nothing, effect, async |act| match act {}).await.unwrap_err();
-    (error, rechecks.has_changed().unwrap())
+    (error, rechecks.next().now_or_never().is_some())
 }
 
 fn refusal(code: u16, reason: &str, message: &str) -> Value {

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
-use tokio::sync::{Notify, watch};
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::cache::watch_health::{UnwatchedKind, WatchFailure};
 use crate::crd::schema::CrdState;
 use crate::plan::meta::ResourceKind;
+use crate::watched_value::{Changes, WatchedValue};
 
 mod crd;
 mod required;
@@ -21,13 +22,13 @@ pub use watch_state::WatchState;
 /// The health of one kind, shared by its watches, its store, and their readers.
 pub struct KindHealth {
     kind: ResourceKind,
-    watches: watch::Sender<WatchStates>,
+    watches: WatchedValue<WatchStates>,
     /// Notified when a watch ends early, as all watches of a CRD do when it is replaced.
     interrupted: Notify,
     /// Notified when a status could not be written.
     status_rejections: Notify,
-    /// How often a check whether the kind is still served was requested.
-    rechecks: watch::Sender<u64>,
+    /// Changes when a check whether the kind is still served is requested.
+    rechecks: WatchedValue<()>,
     /// Whether the kind's CRD is checked.
     checks_crd: AtomicBool,
     /// Whether a managed object still needs the kind.
@@ -36,7 +37,7 @@ pub struct KindHealth {
 
 /// The watches of one kind by namespace (`None` for a watch of all namespaces), and its CRD.
 #[derive(Debug)]
-pub struct WatchStates {
+pub(crate) struct WatchStates {
     expected: usize,
     all: BTreeMap<Option<Arc<str>>, Watch>,
     crd: CrdState,
@@ -69,9 +70,7 @@ impl WatchStates {
         self.all.iter().map(|(namespace, watch)| (namespace.clone(), watch.visibility)).collect()
     }
 
-    /// Whether each watch has listed, or has failed to.
-    #[must_use]
-    pub fn all_attempted(&self) -> bool {
+    fn all_attempted(&self) -> bool {
         self.all.len() == self.expected
     }
 }
@@ -81,7 +80,7 @@ impl KindHealth {
         let watches =
             WatchStates { expected, all: BTreeMap::new(), crd: CrdState::Unknown, crd_checked: None, required: false };
         let (interrupted, status_rejections) = (Notify::new(), Notify::new());
-        let (watches, rechecks) = (watch::Sender::new(watches), watch::Sender::default());
+        let (watches, rechecks) = (WatchedValue::new(watches), WatchedValue::default());
         let checks_crd = AtomicBool::new(false);
         Self { kind, watches, interrupted, status_rejections, rechecks, checks_crd, still_required: OnceLock::new() }
     }
@@ -95,15 +94,21 @@ impl KindHealth {
     /// Whether each watch has listed, or has failed to.
     #[must_use]
     pub fn all_attempted(&self) -> bool {
-        self.watches.borrow().all_attempted()
+        self.watches.read(WatchStates::all_attempted)
+    }
+
+    /// Waits until each watch has listed, or has failed to.
+    pub async fn until_all_attempted(&self) {
+        self.watches.wait_for(WatchStates::all_attempted).await;
     }
 
     /// The present state of the watch of that namespace.
     #[must_use]
     pub fn state(&self, namespace: &Arc<str>) -> WatchState {
-        let watches = self.watches.borrow();
-        let watch = watches.all.get(&Some(namespace.clone())).or_else(|| watches.all.get(&None));
-        watch.map_or(WatchState::Starting, |watch| watch.state.clone())
+        self.watches.read(|watches| {
+            let watch = watches.all.get(&Some(namespace.clone())).or_else(|| watches.all.get(&None));
+            watch.map_or(WatchState::Starting, |watch| watch.state.clone())
+        })
     }
 
     /// The watches that fail now, if only for a moment, by namespace.
@@ -124,45 +129,45 @@ impl KindHealth {
     /// The stale watch of that namespace, if it is stale.
     #[must_use]
     pub fn stale_in(&self, namespace: &Arc<str>) -> Option<UnwatchedKind> {
-        let watches = self.watches.borrow();
-        let of = |namespace| watches.all.get_key_value(&namespace);
-        let (namespace, watch) = of(Some(namespace.clone())).or_else(|| of(None))?;
-        let why = watch.state.stale()?.clone();
-        Some(UnwatchedKind { kind: self.kind, namespace: namespace.clone(), why })
+        self.watches.read(|watches| {
+            let of = |namespace| watches.all.get_key_value(&namespace);
+            let (namespace, watch) = of(Some(namespace.clone())).or_else(|| of(None))?;
+            let why = watch.state.stale()?.clone();
+            Some(UnwatchedKind { kind: self.kind, namespace: namespace.clone(), why })
+        })
     }
 
     fn unwatched(&self, why: impl Fn(&WatchState) -> Option<&WatchFailure>) -> Vec<UnwatchedKind> {
-        let watches = self.watches.borrow();
-        let unwatched =
-            watches.all.iter().filter_map(|(namespace, watch)| Some((namespace.clone(), why(&watch.state)?)));
-        unwatched.map(|(namespace, why)| UnwatchedKind { kind: self.kind, namespace, why: why.clone() }).collect()
+        self.watches.read(|watches| {
+            let unwatched =
+                watches.all.iter().filter_map(|(namespace, watch)| Some((namespace.clone(), why(&watch.state)?)));
+            unwatched.map(|(namespace, why)| UnwatchedKind { kind: self.kind, namespace, why: why.clone() }).collect()
+        })
     }
 
     /// Requests a check whether the kind is still served, after a response as if it were not.
     pub(crate) fn request_recheck(&self) {
-        self.rechecks.send_modify(|rechecks| *rechecks += 1);
+        self.rechecks.set(());
     }
 
-    /// Changes at each request for such a check.
-    pub(crate) fn rechecks(&self) -> watch::Receiver<u64> {
-        self.rechecks.subscribe()
+    /// Receives each request for such a check.
+    pub(crate) fn rechecks(&self) -> Changes<'_, ()> {
+        self.rechecks.changes()
     }
 
     /// The visibility of the kind's objects. A failure that lasts only a moment does not change it.
     pub(crate) fn visibility(&self) -> Visibilities {
-        self.watches.borrow().visibility()
+        self.watches.read(WatchStates::visibility)
     }
 
     /// Waits until the visibility differs from `before`.
     pub(crate) async fn visibility_changed(&self, before: &Visibilities) {
-        // The sender lives as long as this, so this does not end early.
-        drop(self.subscribe().wait_for(|watches| watches.visibility() != *before).await);
+        self.watches.wait_for(|watches| watches.visibility() != *before).await;
     }
 
-    /// Receives each change.
-    #[must_use]
-    pub fn subscribe(&self) -> watch::Receiver<WatchStates> {
-        self.watches.subscribe()
+    /// Receives each change of a watch, or of the CRD.
+    pub(crate) fn changes(&self) -> Changes<'_, WatchStates> {
+        self.watches.changes()
     }
 
     /// Waits until a watch has ended early.
@@ -221,7 +226,7 @@ impl KindHealth {
     /// Changes the state of a watch. Returns whether it is another state.
     fn change(&self, namespace: Option<&Arc<str>>, to: impl FnOnce(Option<&Watch>) -> Option<Watch>) -> bool {
         let mut changed = false;
-        self.watches.send_if_modified(|watches| {
+        self.watches.modify(|watches| {
             let namespace = namespace.cloned();
             let before = watches.all.get(&namespace);
             let Some(after) = to(before) else { return false };
@@ -238,12 +243,13 @@ impl KindHealth {
     #[cfg(test)]
     pub(crate) fn mark_stale(&self) {
         let long_ago = Instant::now().checked_sub(watch_state::STALE_AFTER + std::time::Duration::from_secs(1));
-        self.watches.send_modify(|watches| {
+        self.watches.modify(|watches| {
             for watch in watches.all.values_mut() {
                 if let WatchState::Failing { since, .. } = &mut watch.state {
                     *since = long_ago;
                 }
             }
+            true
         });
     }
 }

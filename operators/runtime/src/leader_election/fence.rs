@@ -1,12 +1,15 @@
 //! Keeps a former leader from writing: a process that was suspended resumes in the middle of its reconciles, and these must not
 //! write after the deadline, even before the elector has noticed that it has passed.
 
-use tokio::sync::watch;
+use std::sync::Arc;
+
 use tokio::time::{Instant, sleep_until};
+
+use crate::watched_value::WatchedValue;
 
 /// Until when this process may write. Checked before each write, so that only a write that was already sent can be late.
 #[derive(Clone, Debug)]
-pub struct Fence(watch::Sender<FenceState>);
+pub struct Fence(Arc<WatchedValue<FenceState>>);
 
 #[derive(Clone, Copy, Debug)]
 enum FenceState {
@@ -32,45 +35,47 @@ impl Fence {
     /// A fence for a process without leader election.
     #[must_use]
     pub fn open() -> Self {
-        Self(watch::Sender::new(FenceState::Always))
+        Self::new(FenceState::Always)
     }
 
     /// Whether this process may write now.
     #[must_use]
     pub fn is_open(&self) -> bool {
-        self.0.borrow().is_open()
+        self.0.get().is_open()
     }
 
     /// Waits until this process may write.
     pub async fn opened(&self) {
-        // `self` holds the sender, so this does not end early.
-        drop(self.0.subscribe().wait_for(|until| until.is_open()).await);
+        self.0.wait_for(|state| state.is_open()).await;
     }
 
     /// Waits until this process may no longer write.
     pub async fn closed(&self) {
-        let mut until = self.0.subscribe();
+        let mut changes = self.0.changes();
         loop {
-            let now = *until.borrow_and_update();
-            match now {
-                _ if !now.is_open() => return,
+            match self.0.get() {
+                state if !state.is_open() => return,
                 FenceState::Until(deadline) => {
-                    tokio::select! { biased; _ = until.changed() => {}, () = sleep_until(deadline) => {} }
+                    tokio::select! { biased; () = changes.next() => {}, () = sleep_until(deadline) => {} }
                 }
-                _ => drop(until.changed().await),
+                _ => changes.next().await,
             }
         }
     }
 
     pub(super) fn new_closed() -> Self {
-        Self(watch::Sender::new(FenceState::Closed))
+        Self::new(FenceState::Closed)
     }
 
     pub(super) fn keep_until(&self, deadline: Instant) {
-        self.0.send_replace(FenceState::Until(deadline));
+        self.0.set(FenceState::Until(deadline));
     }
 
     pub(super) fn close(&self) {
-        self.0.send_replace(FenceState::Closed);
+        self.0.set(FenceState::Closed);
+    }
+
+    fn new(state: FenceState) -> Self {
+        Self(Arc::new(WatchedValue::new(state)))
     }
 }

@@ -114,7 +114,7 @@ struct Count(Option<(Instant, u32)>);
 
 impl Count {
     /// Counts one more, in a new window if the last one is over. Returns when the window began if that makes the rate, and starts
-    /// anew.
+    /// again.
     fn reaches(&mut self, rate: Rate, now: Instant) -> Option<Instant> {
         let (since, before) = self.0.filter(|(since, _)| now < *since + rate.within).unwrap_or((now, 0));
         let reached = before + 1 >= rate.times;

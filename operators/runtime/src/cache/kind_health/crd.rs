@@ -11,7 +11,7 @@ impl KindHealth {
     /// The last known state of the kind's CRD.
     #[must_use]
     pub fn crd(&self) -> CrdState {
-        self.watches.borrow().crd.clone()
+        self.watches.read(|watches| watches.crd.clone())
     }
 
     /// What is wrong with the kind's CRD, as a message.
@@ -28,29 +28,26 @@ impl KindHealth {
     /// Whether the kind's CRD is checked, and has not been since that moment.
     pub(crate) fn awaits_crd_check(&self, since: Instant) -> bool {
         self.checks_crd.load(Ordering::Relaxed)
-            && self.watches.borrow().crd_checked.is_none_or(|checked| checked < since)
+            && self.watches.read(|watches| watches.crd_checked.is_none_or(|checked| checked < since))
     }
 
     /// Waits until the state of the kind's CRD is known, if it is checked.
     pub(crate) async fn first_crd_check(&self) {
         if self.checks_crd.load(Ordering::Relaxed) {
-            // The sender lives as long as this, so this does not end early.
-            drop(self.subscribe().wait_for(|watches| watches.crd != CrdState::Unknown).await);
+            self.watches.wait_for(|watches| watches.crd != CrdState::Unknown).await;
         }
     }
 
     /// Waits until the kind's CRD has mismatches, and then until it has none.
     pub(crate) async fn crd_matches_again(&self) {
-        let mut watches = self.subscribe();
-        // The sender lives as long as this, so neither ends early.
-        drop(watches.wait_for(|watches| watches.crd.mismatches().is_some()).await);
-        drop(watches.wait_for(|watches| watches.crd.mismatches().is_none()).await);
+        self.watches.wait_for(|watches| watches.crd.mismatches().is_some()).await;
+        self.watches.wait_for(|watches| watches.crd.mismatches().is_none()).await;
     }
 
     /// Records a check of the kind's CRD. Returns the state before, if it was another one.
     pub(crate) fn set_crd(&self, crd: &CrdState) -> Option<CrdState> {
         let mut before = None;
-        self.watches.send_if_modified(|watches| {
+        self.watches.modify(|watches| {
             watches.crd_checked = Some(Instant::now());
             if watches.crd != *crd {
                 before = Some(std::mem::replace(&mut watches.crd, crd.clone()));

@@ -5,7 +5,7 @@ use super::KindHealth;
 impl KindHealth {
     /// Has the kind polled for while it is not served: a managed object needs it.
     pub fn require(&self) {
-        self.watches.send_if_modified(|watches| !std::mem::replace(&mut watches.required, true));
+        self.watches.modify(|watches| !std::mem::replace(&mut watches.required, true));
     }
 
     /// Limits this to the time in which `still_required` returns true. Without it, [`Self::require`] has a lasting effect. Only
@@ -18,7 +18,7 @@ impl KindHealth {
     /// between counts.
     pub(in crate::cache) fn refresh_required(&self) {
         let Some(still_required) = self.still_required.get() else { return };
-        self.watches.send_if_modified(|watches| std::mem::take(&mut watches.required));
+        self.watches.modify(|watches| std::mem::take(&mut watches.required));
         if still_required() {
             self.require();
         }
@@ -26,12 +26,11 @@ impl KindHealth {
 
     /// Whether a managed object needs the kind.
     pub(in crate::cache) fn is_required(&self) -> bool {
-        self.watches.borrow().required
+        self.watches.read(|watches| watches.required)
     }
 
     /// Waits until a managed object needs the kind.
     pub(in crate::cache) async fn until_required(&self) {
-        // The sender lives as long as this, so this does not end early.
-        drop(self.subscribe().wait_for(|watches| watches.required).await);
+        self.watches.wait_for(|watches| watches.required).await;
     }
 }

@@ -1,18 +1,17 @@
 //! Whether the API server serves an optional kind.
 
-use std::future::pending;
 use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIResourceList;
 use kube::api::ListParams;
 use kube::runtime::watcher;
 use kube::{Api, Client};
-use tokio::sync::watch;
 use tokio::time::sleep;
 
 use super::watched_object::WatchedObject;
 use crate::cache::{KindHealth, Projection};
 use crate::retry::jittered;
+use crate::watched_value::Changes;
 
 /// The least time between two checks, however many are requested.
 const MIN_RECHECK_INTERVAL: Duration = Duration::from_secs(1);
@@ -36,14 +35,14 @@ fn is_unknown(error: &kube::Error) -> bool {
 
 /// Checks at each request whether the kind is still served, and returns once it is not: a watch learns this only when it begins
 /// again.
-pub(super) async fn until_refuted<V: Projection>(api: Api<WatchedObject<V>>, mut rechecks: watch::Receiver<u64>) {
-    while rechecks.changed().await.is_ok() {
+pub(super) async fn until_refuted<V: Projection>(api: Api<WatchedObject<V>>, mut rechecks: Changes<'_, ()>) {
+    loop {
+        rechecks.next().await;
         if api.list_metadata(&ListParams::default().limit(1)).await.is_err_and(|error| is_unknown(&error)) {
             return;
         }
         sleep(MIN_RECHECK_INTERVAL).await;
     }
-    pending().await
 }
 
 /// Waits until a kind that is not served may be listed again: it is served now, or it has just become required.

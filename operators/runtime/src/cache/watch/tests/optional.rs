@@ -96,10 +96,10 @@ async fn an_optional_kind_is_polled_for_once_it_is_required_and_lost_without_an_
     let watch = tokio::spawn(run(store.clone(), server.client(), None, Outages::default(), stop.clone()));
     let (health, here) = (store.health().clone(), Arc::from("n"));
     let becomes = async |state: WatchState| {
-        let mut watches = health.subscribe();
+        let mut changes = health.changes();
         let is_so = async {
             while health.state(&here) != state {
-                watches.changed().await.unwrap()
+                changes.next().await
             }
         };
         timeout(Duration::from_secs(70), is_so)
