@@ -2,11 +2,12 @@
 # The slow rest, in parts. Each is a run of its own with the manager as it is shipped, and leaves a record; a part that has
 # passed on this tree, as far as it reads that, is not run again.
 
-PARTS=(shipped servers databases schedules failpoints long outages alerts network-policy gateways nodes oldest)
+PARTS=(shipped servers databases schedules simulations failpoints long outages alerts network-policy gateways nodes oldest)
 
 # part_stages PART: declares its stages.
 part_stages() {
-  stage build
+  # Simulations are built with optimizations, by their own script.
+  [[ $1 == simulations ]] || stage build
   case $1 in
     shipped)
       RELEASE=yes
@@ -18,6 +19,7 @@ part_stages() {
     nodes | failpoints | outages) stage "$1" +build ;;
     servers | databases) stage "$1" +build ;;
     schedules) stage "$1" build ;;
+    simulations) stage "$1" ;;
   esac
 }
 
@@ -28,6 +30,14 @@ schedules() {
   unit_binaries | while read -r folder binary name; do
     run_tests "$name" "$folder" "$binary" properties </dev/null
   done | record schedules
+}
+
+# How long each scenario is simulated, in minutes: with the build, all of them stay under an hour on two slow cores.
+SIMULATION_MINUTES=10
+
+# New random schedules of the simulation, from the seed of this run on.
+simulations() {
+  scripts/simulate --minutes "$SIMULATION_MINUTES" --seeds 1000000000 --from "$MULTI_OPERATOR_SEED"
 }
 
 # A manager that crashes at failpoints, in place of the released one; the released one, which has no failpoints, is restored
