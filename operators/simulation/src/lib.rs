@@ -9,6 +9,7 @@ pub mod api_server;
 pub mod call_faults;
 pub mod conformance;
 pub mod content;
+pub mod coverage;
 pub mod etcd;
 pub mod happening;
 pub mod objects;

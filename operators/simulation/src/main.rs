@@ -3,9 +3,11 @@
 use std::num::NonZeroUsize;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use clap::Parser;
+use simulation::coverage::Coverage;
 use simulation::run::Detail;
 use simulation::scenario::{self, Scenario};
 use simulation::schedule::Step;
@@ -30,6 +32,10 @@ struct Options {
     /// Stops after that time, even if seeds are left
     #[arg(long, value_name = "M")]
     minutes: Option<u64>,
+
+    /// Lists the reasons of conditions and Events, and the permissions to write, that no or hardly any schedule reached
+    #[arg(long)]
+    coverage: bool,
 
     /// Tells the story of that seed; needs --scenario
     #[arg(long, value_name = "SEED", requires = "scenario")]
@@ -88,6 +94,7 @@ struct Batch<'a> {
     next: AtomicU64,
     done: AtomicU64,
     failed: AtomicBool,
+    coverage: Option<Mutex<Coverage>>,
 }
 
 impl<'a> Batch<'a> {
@@ -95,7 +102,8 @@ impl<'a> Batch<'a> {
         let begun = Instant::now();
         let until = options.minutes.map(|minutes| begun + Duration::from_secs(60 * minutes));
         let (next, done, failed) = (AtomicU64::new(0), AtomicU64::new(0), AtomicBool::new(false));
-        Self { scenario, from, seeds: options.seeds, until, begun, next, done, failed }
+        let coverage = options.coverage.then(Mutex::default);
+        Self { scenario, from, seeds: options.seeds, until, begun, next, done, failed, coverage }
     }
 
     /// Runs them, and tells whether all passed.
@@ -111,6 +119,9 @@ impl<'a> Batch<'a> {
         let rate = done as f64 / seconds;
         let from = self.from;
         println!("{}: {done} schedules from seed {from} in {seconds:.1} s, {rate:.1} a second", self.scenario.name);
+        if let Some(coverage) = &self.coverage {
+            print!("{}", coverage.lock().unwrap_or_else(PoisonError::into_inner).report(self.scenario));
+        }
         !self.failed.load(Ordering::Relaxed)
     }
 
@@ -122,8 +133,13 @@ impl<'a> Batch<'a> {
                 return;
             }
             let seed = self.from.wrapping_add(index);
-            let passed = judge(self.scenario, &schedule(self.scenario, seed), seed, &mut references, Detail::Writes)
-                .is_ok_and(|outcome| outcome.violations.is_empty());
+            let outcome = judge(self.scenario, &schedule(self.scenario, seed), seed, &mut references, Detail::Writes);
+            let passed = outcome.is_ok_and(|outcome| {
+                if let Some(coverage) = &self.coverage {
+                    coverage.lock().unwrap_or_else(PoisonError::into_inner).add(outcome.reached);
+                }
+                outcome.violations.is_empty()
+            });
             if !passed && !self.failed.swap(true, Ordering::Relaxed) {
                 self.report(seed, &mut references);
             }

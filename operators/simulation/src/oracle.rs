@@ -2,7 +2,8 @@
 
 use crate::api_server::state::{AuditEntry, StoredState};
 use crate::scenario::Scenario;
-use audit::{about, is_manager};
+use audit::about;
+pub(crate) use audit::is_manager;
 use jiff::Timestamp;
 
 mod audit;

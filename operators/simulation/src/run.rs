@@ -1,6 +1,6 @@
 //! A run: a world, what happens to it, and what became of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,6 +18,7 @@ use crate::api_server::kinds::Kinds;
 use crate::api_server::request::{ApiRequest, Verb};
 use crate::api_server::state::StoredState;
 use crate::call_faults::CallRates;
+use crate::coverage::{self, Reachable};
 use crate::happening::Happening;
 use crate::objects::NAMESPACE;
 use crate::operands::SimulatedOperands;
@@ -51,6 +52,8 @@ pub struct Outcome {
     pub content: BTreeMap<String, Value>,
     /// How many requests the managers sent.
     pub requests: usize,
+    /// What the managers said and wrote.
+    pub reached: BTreeSet<Reachable>,
 }
 
 /// How much of a run its story has.
@@ -150,9 +153,10 @@ impl<'a> World<'a> {
         for request in self.server.recorded() {
             self.story.tell_at(request.now.duration_since(begin()).as_secs_f64(), &request.user, request.what);
         }
+        let reached = self.server.read(coverage::reached);
         let (requests, story) = (self.server.requests(), self.story.lines());
         violations.extend(self.dead_managers().await);
-        Ok(Outcome { story, violations, content, requests })
+        Ok(Outcome { story, violations, content, requests, reached })
     }
 
     fn strike(&self, fault: &Happening) {
@@ -202,13 +206,16 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Waits until nothing is written any more.
+    /// Waits until nothing is written any more. While managers do not reach the API server, silence says nothing.
     async fn settle(&self) -> Result<(), String> {
+        if let Some(away_until) = self.server.faults(|faults| faults.away_until) {
+            sleep_until(away_until).await;
+        }
         let since = Instant::now();
         loop {
             let last = self.server.read(|state| oracle::last_write(state, &ALWAYS_WRITTEN)).unwrap_or_else(begin);
             let silent = clock::now().duration_since(last);
-            if silent >= SILENCE.try_into().unwrap_or_default() {
+            if since.elapsed() >= SILENCE && silent >= SILENCE.try_into().unwrap_or_default() {
                 return Ok(());
             }
             if since.elapsed() > DEADLINE {

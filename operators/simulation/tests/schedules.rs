@@ -59,6 +59,19 @@ fn a_seed_tells_the_same_story_twice() {
     }
 }
 
+/// Managers that do not reach the API server are silent for another reason than that they have converged.
+#[test]
+fn a_world_has_not_converged_while_the_api_server_is_away() {
+    let put = Deed::Put(json!({ "testString": "a" }));
+    let act = UserAct { plural: "samples", name: "one".to_owned(), what: put };
+    let steps = [
+        Step { at: Duration::ZERO, what: Happening::Away(Duration::from_secs(100)) },
+        Step { at: Duration::from_secs(1), what: Happening::User(act) },
+    ];
+    let outcome = run(&sample::SCENARIO, &steps, 1, Detail::Writes).expect("the world runs");
+    assert!(outcome.violations.is_empty(), "{:#?}", outcome.violations);
+}
+
 /// What a user does at once, and then waits for.
 fn put(size: u64, version: &str) -> [Step; 2] {
     let about = |what| UserAct { plural: "etcdclusters", name: "data".to_owned(), what };

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::api_server::state::{AuditEntry, StoredState};
 
 /// Whether a manager sent that write.
-pub(super) fn is_manager(entry: &AuditEntry) -> bool {
+pub(crate) fn is_manager(entry: &AuditEntry) -> bool {
     entry.user.starts_with("manager-")
 }
 

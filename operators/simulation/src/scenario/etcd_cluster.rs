@@ -1,8 +1,9 @@
 //! EtcdClusters: members as pods with PVCs, two Services and a PodDisruptionBudget, and an etcd whose members they are.
 
+use api::etcd_cluster::{EtcdClusterEvent, EtcdClusterReason};
 use serde_json::{Value, json};
 
-use super::definition::Scenario;
+use super::definition::{Scenario, reasons};
 use crate::api_server::request::Propagation;
 use crate::api_server::state::StoredState;
 use crate::call_faults::CallRates;
@@ -22,6 +23,8 @@ pub const SCENARIO: Scenario = Scenario {
     // Names of members, and what etcd derives from them.
     volatile: &["clusterID", "dbSize", "leader", "memberStatuses", "members", OWNER_UID],
     most_writes: 2000,
+    reasons: || reasons!(EtcdClusterReason, EtcdClusterEvent),
+    permissions: ::etcd_cluster::PERMISSIONS,
     operand_fault: Some(operand_fault),
     children_differ,
     act,

@@ -1,8 +1,9 @@
 //! Samples: each has a ConfigMap.
 
+use api::sample::SampleReason;
 use serde_json::{Value, json};
 
-use super::definition::Scenario;
+use super::definition::{Scenario, reasons};
 use super::deletion::propagation;
 use crate::api_server::request::Propagation;
 use crate::api_server::state::StoredState;
@@ -19,6 +20,8 @@ pub const SCENARIO: Scenario = Scenario {
     kept: &["configmaps"],
     volatile: &[],
     most_writes: 600,
+    reasons: || reasons!(SampleReason),
+    permissions: ::sample::PERMISSIONS,
     operand_fault: None,
     children_differ,
     act,

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use api::sample_db::{SampleDBEvent, SampleDBReason};
+use api::sample_db_snapshot::{SampleDBSnapshotEvent, SampleDBSnapshotReason};
 use serde_json::{Value, json};
 
-use super::definition::Scenario;
+use super::definition::{Scenario, reasons};
 use crate::api_server::request::Propagation;
 use crate::api_server::state::StoredState;
 use crate::call_faults::CallRates;
@@ -38,6 +40,8 @@ pub const SCENARIO: Scenario = Scenario {
         "updatedReplicas",
     ],
     most_writes: 1000,
+    reasons: || reasons!(SampleDBReason, SampleDBEvent, SampleDBSnapshotReason, SampleDBSnapshotEvent),
+    permissions: ::sample_db::PERMISSIONS,
     operand_fault: Some(operand_fault),
     children_differ,
     act,
