@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::api_server::SimulatedApiServer;
 use crate::api_server::request::{ApiError, ApiRequest, DeleteOptions, Patch, Propagation, Subresource, Verb};
 use crate::objects::{NAMESPACE, claims_ready, is_status_current, objects};
+use crate::random::Random;
 
 /// How long a user waits before the next try.
 const RETRY: Duration = Duration::from_secs(2);
@@ -46,6 +47,18 @@ pub enum Deed {
     },
     /// The user waits until its present generation is Ready, or Stalled for one of these reasons.
     Await(&'static [&'static str]),
+}
+
+impl Deed {
+    /// In one of ten cases, what is put is paused too.
+    pub(crate) fn maybe_paused(mut self, random: &mut Random) -> Self {
+        if let Self::Put(content) = &mut self
+            && random.chance(100)
+        {
+            content["spec"]["paused"] = json!(true);
+        }
+        self
+    }
 }
 
 impl UserAct {

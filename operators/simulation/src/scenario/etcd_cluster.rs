@@ -43,7 +43,7 @@ fn act(random: &mut Random) -> UserAct {
     let (plural, name, what) = match random.below(100) {
         0..45 => {
             let version = random.pick(&VERSIONS).copied().unwrap_or_default();
-            ("etcdclusters", NAME, put(version, random))
+            ("etcdclusters", NAME, put(version, random).maybe_paused(random))
         }
         45..65 => ("etcdclusters", NAME, Deed::DeletePod { which: random.below(5), unless_lacks: CLUSTER_ID }),
         65..73 => ("etcdclusters", NAME, Deed::EraseStatusWith(CLUSTER_ID)),

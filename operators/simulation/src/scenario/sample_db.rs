@@ -61,7 +61,7 @@ const SYSTEM_IDENTIFIER: &str = "systemIdentifier";
 fn act(random: &mut Random) -> UserAct {
     let background = Deed::Delete(Propagation::Background);
     let (plural, name, what) = match random.below(100) {
-        0..35 => ("sampledbs", NAME, put(random)),
+        0..35 => ("sampledbs", NAME, put(random).maybe_paused(random)),
         35..45 => {
             let (name, method) = random.pick(&SNAPSHOTS).copied().unwrap_or_default();
             let what = match random.chance(700) {
