@@ -54,16 +54,14 @@ impl Outages {
         sleep(scattered(RESUME_SPREAD)).await;
     }
 
-    /// Changes the reachability in one step, since probes and requests do so concurrently, and wakes everything that waits. Returns
-    /// what it was before, and whether that differs.
+    /// Changes the reachability in one step, since probes and requests do so concurrently, and wakes everything that waits if it
+    /// differs. Returns what it was before, and whether that differs.
     fn change(&self, change: impl FnOnce(Reachability) -> Reachability) -> (Reachability, bool) {
         let mut before = Reachability::default();
-        let mut differs = false;
-        self.0.reachability.modify(|reachability| {
+        let differs = self.0.reachability.modify(|reachability| {
             before = *reachability;
             *reachability = change(before);
-            differs = *reachability != before;
-            differs
+            *reachability != before
         });
         (before, differs)
     }

@@ -27,25 +27,26 @@ pub struct Changes<'a, T> {
 }
 
 impl<T> WatchedValue<T> {
-    pub(crate) fn new(value: T) -> Self {
+    /// A value for which nothing waits yet.
+    pub fn new(value: T) -> Self {
         Self { state: Mutex::new(Versioned { value, version: 0 }), changed: Notify::new() }
     }
 
     /// Reads the present value. `read` must not use this value in another way.
-    pub(crate) fn read<R>(&self, read: impl FnOnce(&T) -> R) -> R {
+    pub fn read<R>(&self, read: impl FnOnce(&T) -> R) -> R {
         read(&self.lock().value)
     }
 
     /// Replaces the value.
-    pub(crate) fn set(&self, value: T) {
+    pub fn set(&self, value: T) {
         self.modify(|before| {
             *before = value;
             true
         });
     }
 
-    /// Modifies the value in one step. `modify` returns whether tasks wake.
-    pub(crate) fn modify(&self, modify: impl FnOnce(&mut T) -> bool) {
+    /// Modifies the value in one step. `modify` returns whether tasks wake, and so does this.
+    pub fn modify(&self, modify: impl FnOnce(&mut T) -> bool) -> bool {
         let changed = {
             let mut state = self.lock();
             let changed = modify(&mut state.value);
@@ -55,15 +56,16 @@ impl<T> WatchedValue<T> {
         if changed {
             self.changed.notify_waiters();
         }
+        changed
     }
 
     /// Waits until the value is as wanted.
-    pub(crate) async fn wait_for(&self, is_wanted: impl Fn(&T) -> bool) {
+    pub async fn wait_for(&self, is_wanted: impl Fn(&T) -> bool) {
         self.until(|state| is_wanted(&state.value)).await;
     }
 
     /// Receives the changes from now on.
-    pub(crate) fn changes(&self) -> Changes<'_, T> {
+    pub fn changes(&self) -> Changes<'_, T> {
         Changes { of: self, seen: self.lock().version }
     }
 
@@ -84,7 +86,8 @@ impl<T> WatchedValue<T> {
 }
 
 impl<T: Copy> WatchedValue<T> {
-    pub(crate) fn get(&self) -> T {
+    /// The present value.
+    pub fn get(&self) -> T {
         self.read(|value| *value)
     }
 }

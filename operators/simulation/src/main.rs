@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use clap::Parser;
@@ -119,8 +119,8 @@ impl<'a> Batch<'a> {
         let rate = done as f64 / seconds;
         let from = self.from;
         println!("{}: {done} schedules from seed {from} in {seconds:.1} s, {rate:.1} a second", self.scenario.name);
-        if let Some(coverage) = &self.coverage {
-            print!("{}", coverage.lock().unwrap_or_else(PoisonError::into_inner).report(self.scenario));
+        if let Some(coverage) = self.coverage() {
+            print!("{}", coverage.report(self.scenario));
         }
         !self.failed.load(Ordering::Relaxed)
     }
@@ -135,8 +135,8 @@ impl<'a> Batch<'a> {
             let seed = self.from.wrapping_add(index);
             let outcome = judge(self.scenario, &schedule(self.scenario, seed), seed, &mut references, Detail::Writes);
             let passed = outcome.is_ok_and(|outcome| {
-                if let Some(coverage) = &self.coverage {
-                    coverage.lock().unwrap_or_else(PoisonError::into_inner).add(outcome.reached);
+                if let Some(mut coverage) = self.coverage() {
+                    coverage.add(outcome.reached);
                 }
                 outcome.violations.is_empty()
             });
@@ -148,6 +148,10 @@ impl<'a> Batch<'a> {
                 eprintln!("{}: {done} of {}", self.scenario.name, self.seeds);
             }
         }
+    }
+
+    fn coverage(&self) -> Option<MutexGuard<'_, Coverage>> {
+        self.coverage.as_ref().map(|coverage| coverage.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Prints the shortest schedule that fails as this seed's does.

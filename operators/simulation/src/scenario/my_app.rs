@@ -121,7 +121,7 @@ fn spec_that_may_fail(random: &mut Random) -> Value {
         spec["restartOn"] = json!([{ "configMapRef": { "name": "settings" } }]);
     }
     if random.chance(100) {
-        // Nobody serves the Gateway API in these worlds.
+        // The API server of these worlds does not serve the Gateway API.
         spec["port"] = json!(8080);
         spec["route"] = json!({ "host": "a.example.com", "gateway": { "name": "public" } });
     }

@@ -38,7 +38,7 @@ pub(super) enum ServerFault {
 }
 
 impl Server {
-    #[expect(clippy::disallowed_methods, reason = "nobody compares what two of these tests do")]
+    #[expect(clippy::disallowed_methods, reason = "these tests need not be repeatable")]
     pub(super) fn new() -> Self {
         let (lease, fault) = (Arc::new(watch::Sender::new(None)), Arc::new(Mutex::new(ServerFault::None)));
         Self { lease, fault, requests: Arc::default() }
