@@ -71,6 +71,7 @@ pub async fn manager_is_ready(client: &Client) {
                 "samples.example.com",
                 "sampledbs.example.com",
                 "sampledbsnapshots.example.com",
+                "etcdbackups.etcd.database.coreos.com",
                 "etcdclusters.etcd.database.coreos.com",
             ] {
                 let found = crds.get_opt(name).await.unwrap_or_else(|error| panic!("CRDs cannot be read: {error}"));

@@ -8,6 +8,7 @@ pub mod call;
 pub mod cluster;
 pub mod erasing;
 pub mod etcd;
+pub mod etcd_backup;
 pub mod kubectl;
 pub mod namespace;
 pub mod objects;

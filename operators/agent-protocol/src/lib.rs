@@ -18,10 +18,12 @@
 //! | `values.rs` | values of flags that several commands have, with their defaults |
 //! | `failure.rs` | failures, their reasons, exit codes |
 //! | `etcd.rs` | the commands for members of etcd clusters, and what they report |
+//! | `etcd_backup.rs` | the command that takes a backup of an etcd cluster, and what it reports |
 //! | `postgres/` | the commands for PostgreSQL, and what they report |
 
 mod argv;
 mod etcd;
+mod etcd_backup;
 mod failure;
 mod postgres;
 mod values;
@@ -34,6 +36,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 
 pub use argv::{AgentCommand, Argv};
 pub use etcd::{EtcdKeep, EtcdRun, EtcdWait, EtcdWaitResult, Expect, MemberArgs, START_VARIABLE, VolumeReport};
+pub use etcd_backup::{EtcdBackupResult, EtcdTakeBackup, RestoreProof, StoredBackup};
 pub use failure::{AgentExit, FailureMessage, FailureReason};
 pub use postgres::{
     AccessRules, CreatedByInit, Measurement, Offline, PgBasebackup, PgDump, PgDumpResult, PgFinish, PgFinishResult,
@@ -45,7 +48,7 @@ pub use values::{Jobs, RunDir, Seconds};
 
 /// Runs inside the pods of an operand, next to etcd or PostgreSQL.
 ///
-/// The commands for PostgreSQL write their result as JSON to stdout and to the termination message.
+/// The commands for PostgreSQL, and etcd-backup, write their result as JSON to stdout and to the termination message.
 ///
 /// Exit codes: 2 wrong arguments, 3 DataMissing, 4 DNSTimeout, 5 SqlFailed or WrongUser, 1 any other failure, 143 SIGTERM. The
 /// agent writes a failure as JSON, {"reason", "message"}, to the file that TERMINATION_LOG names, or else to
@@ -65,6 +68,7 @@ pub enum Command {
     EtcdWait(EtcdWait),
     EtcdRun(EtcdRun),
     EtcdKeep(EtcdKeep),
+    EtcdBackup(EtcdTakeBackup),
     PgPrepare(PgPrepare),
     PgRun(PgRun),
     PgReady(PgReady),

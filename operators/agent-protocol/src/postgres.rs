@@ -6,6 +6,8 @@ mod results;
 mod snapshot;
 mod upgrade;
 
+pub(crate) use snapshot::snapshot_path;
+
 pub use data_dir::{AccessRules, PgPrepare, PgReady, PgRun, PgVersion};
 pub use database::{PgInit, SqlFile, SqlFiles};
 pub use results::{

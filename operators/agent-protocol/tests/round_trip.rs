@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use agent_protocol::{
-    AccessRules, AgentCommand, Command, EtcdKeep, EtcdRun, EtcdWait, Expect, Install, Jobs, MemberArgs, Offline,
-    PgBasebackup, PgDump, PgFinish, PgInit, PgPrepare, PgPrune, PgReady, PgRestore, PgRun, PgSurvey, PgUpgrade,
-    PgVerify, PgVersion, RunDir, Seconds, SqlFile, SqlFiles, VerificationMode,
+    AccessRules, AgentCommand, Command, EtcdKeep, EtcdRun, EtcdTakeBackup, EtcdWait, Expect, Install, Jobs, MemberArgs,
+    Offline, PgBasebackup, PgDump, PgFinish, PgInit, PgPrepare, PgPrune, PgReady, PgRestore, PgRun, PgSurvey,
+    PgUpgrade, PgVerify, PgVersion, RunDir, Seconds, SqlFile, SqlFiles, VerificationMode,
 };
 use proptest::collection::vec;
 use proptest::option::of;
@@ -64,7 +64,13 @@ fn of_etcd() -> impl Strategy<Value = Command> {
             Command::EtcdKeep(EtcdKeep { data_dir, reserve, parent, release, volume_port })
         },
     );
-    prop_oneof![wait, run, keep]
+    let store = (snapshot(), text(), path());
+    let backup = (vec(text(), 1..3), store, of(1..=u32::MAX), of(any::<u64>()), seconds()).prop_map(
+        |(endpoints, (to, owner, scratch), keep, keep_for, timeout)| {
+            Command::EtcdBackup(EtcdTakeBackup { endpoints, to, owner, scratch, keep, keep_for, timeout })
+        },
+    );
+    prop_oneof![wait, run, keep, backup]
 }
 
 fn of_a_server() -> impl Strategy<Value = Command> {
@@ -177,6 +183,7 @@ fn argv(command: &Command) -> Vec<String> {
         Command::EtcdWait(of) => of.argv(),
         Command::EtcdRun(of) => of.argv(),
         Command::EtcdKeep(of) => of.argv(),
+        Command::EtcdBackup(of) => of.argv(),
         Command::PgPrepare(of) => of.argv(),
         Command::PgRun(of) => of.argv(),
         Command::PgReady(of) => of.argv(),

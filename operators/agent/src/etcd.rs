@@ -1,5 +1,5 @@
 //! What the agent does for a member of an etcd cluster: it checks the data directory just before etcd starts, and limits what
-//! etcd takes of its volume.
+//! etcd takes of its volume; and in the Jobs of backups.
 //!
 //! | file | contents |
 //! |---|---|
@@ -7,8 +7,10 @@
 //! | `plan.rs` | every decision about a start; pure |
 //! | `data.rs`, `identity.rs` | whether there is data, and whether etcd has run in this pod; which member the data belongs to |
 //! | `members.rs`, `peers.rs`, `url.rs`, `dns.rs` | the member list and `--initial-cluster`, pure; querying peers; peer URLs; the resolver |
+//! | `backup.rs`, `backup/` | `etcd-backup`: takes, verifies and removes backups |
 //! | `limits.rs`, `reserve.rs`, `volume_port.rs` | what etcd may take of its volume; space held back there; serving how full it is |
 
+pub(crate) mod backup;
 pub(crate) mod data;
 pub(crate) mod dns;
 pub(crate) mod identity;

@@ -13,15 +13,19 @@
 //! |---|---|
 //! | `etcd.rs`, `postgres.rs` | the commands for members of etcd clusters, and those for PostgreSQL |
 //! | `install.rs` | the command that copies the agent |
+//! | `files.rs`, `checksum.rs`, `lock.rs` | durable files and directories; their checksums; locks on directories |
 //! | `held_space.rs` | space on a volume, measured and reserved by files |
 //! | `cli.rs` | arguments, as far as only the agent can check them; what is wrong with them |
 //! | `progress.rs`, `failure.rs`, `termination_message.rs` | what is reported during a wait; how a command fails; how it reports that, or its result |
 
+mod checksum;
 mod cli;
 mod etcd;
 mod failure;
+mod files;
 mod held_space;
 mod install;
+mod lock;
 mod postgres;
 mod progress;
 mod termination_message;
@@ -53,20 +57,23 @@ fn perform(command: Command) -> Result<(), CliExit> {
         Command::EtcdWait(options) => etcd::wait::wait(&WaitOptions::new(options)?)?,
         Command::EtcdRun(options) => etcd::run::run(&RunOptions::new(options)?)?,
         Command::EtcdKeep(options) => etcd::keeper::run(&options),
+        Command::EtcdBackup(options) => termination_message::report(&etcd::backup::back_up(&options)?),
         Command::PgRun(options) => return Err(postgres::data_dir::run::run(&options).into()),
         // The kubelet asks for nothing but the exit code.
         Command::PgReady(options) => postgres::data_dir::run::ready(&options)?,
-        Command::PgPrepare(options) => postgres::report(&postgres::data_dir::prepare::prepare(&options)?),
-        Command::PgDump(options) => postgres::report(&postgres::backup::dump::dump(&options)?),
-        Command::PgBasebackup(options) => postgres::report(&postgres::backup::base_backup::base_backup(&options)?),
-        Command::PgVerify(options) => postgres::report(&postgres::restore::verify::verify(&options)?),
-        Command::PgRestore(options) => postgres::report(&postgres::restore::command::restore(&options)?),
-        Command::PgInit(options) => postgres::report(&postgres::client::init::init(&options)?),
-        Command::PgPrune(options) => postgres::report(&postgres::backup::prune::prune(&options)?),
-        Command::PgUpgrade(options) => postgres::report(&postgres::upgrade::command::upgrade(&options)?),
-        Command::PgSurvey(options) => postgres::report(&postgres::upgrade::survey::survey(&options)?),
-        Command::PgFinish(options) => postgres::report(&postgres::upgrade::finish::finish(&options)?),
-        Command::PgVersion(options) => postgres::report(&postgres::data_dir::version::version(&options)?),
+        Command::PgPrepare(options) => termination_message::report(&postgres::data_dir::prepare::prepare(&options)?),
+        Command::PgDump(options) => termination_message::report(&postgres::backup::dump::dump(&options)?),
+        Command::PgBasebackup(options) => {
+            termination_message::report(&postgres::backup::base_backup::base_backup(&options)?)
+        }
+        Command::PgVerify(options) => termination_message::report(&postgres::restore::verify::verify(&options)?),
+        Command::PgRestore(options) => termination_message::report(&postgres::restore::command::restore(&options)?),
+        Command::PgInit(options) => termination_message::report(&postgres::client::init::init(&options)?),
+        Command::PgPrune(options) => termination_message::report(&postgres::backup::prune::prune(&options)?),
+        Command::PgUpgrade(options) => termination_message::report(&postgres::upgrade::command::upgrade(&options)?),
+        Command::PgSurvey(options) => termination_message::report(&postgres::upgrade::survey::survey(&options)?),
+        Command::PgFinish(options) => termination_message::report(&postgres::upgrade::finish::finish(&options)?),
+        Command::PgVersion(options) => termination_message::report(&postgres::data_dir::version::version(&options)?),
     }
     Ok(())
 }

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use serde::Serialize;
+use serde_json::json;
 
 use crate::failure::{CommandFailure, Reason};
 
@@ -32,4 +33,15 @@ pub(crate) fn write(message: &impl Serialize) -> io::Result<()> {
     let path = named.unwrap_or_else(|| DEFAULT_TERMINATION_LOG.into());
     let mut file = OpenOptions::new().write(true).truncate(true).create(create).open(path)?;
     file.write_all(&serde_json::to_vec(message)?)
+}
+
+/// Reports the result of a command, on stdout and to the kubelet.
+pub(crate) fn report(result: &impl Serialize) {
+    // A JSON value has its fields in the order of their names, as in the results of earlier agents.
+    let result = json!(result);
+    println!("{result}");
+    if let Err(error) = write(&result) {
+        // Outside of a pod there is no kubelet to read it.
+        eprintln!("the result cannot be written for the kubelet: {error}");
+    }
 }

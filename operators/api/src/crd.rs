@@ -6,6 +6,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 use kube::CustomResourceExt;
 use serde_json::json;
 
+use crate::etcd_backup::EtcdBackup;
 use crate::etcd_cluster::{DENIED_ENV, DENIED_ENV_MESSAGE, EtcdCluster};
 use crate::sample_db::SampleDB;
 use crate::sample_db_snapshot::SampleDBSnapshot;
@@ -15,6 +16,7 @@ use crate::{ETCD_GROUP, my_app::MyApp, sample::Sample};
 #[must_use]
 pub fn crds() -> Vec<CustomResourceDefinition> {
     let all = [
+        EtcdBackup::crd(),
         with_etcd_bounds(EtcdCluster::crd()),
         MyApp::crd(),
         with_lenient_conditions(with_database_bounds(SampleDB::crd())),

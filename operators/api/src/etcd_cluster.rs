@@ -159,12 +159,13 @@ pub struct EtcdClusterSpec {
 }
 
 /// A semantic version without build metadata, which an image tag cannot contain.
-const VERSION: &str = concat!(
+pub(crate) const VERSION: &str = concat!(
     "self.matches('^v?(0|[1-9][0-9]{0,5})[.](0|[1-9][0-9]{0,5})[.](0|[1-9][0-9]{0,5})",
     "(-[0-9A-Za-z-]+([.][0-9A-Za-z-]+)*)?$')"
 );
 
-const REPOSITORY: &str = concat!(
+/// An image's name without tag and digest.
+pub(crate) const REPOSITORY: &str = concat!(
     "self.matches('^([a-zA-Z0-9]([-a-zA-Z0-9.]*[a-zA-Z0-9])?(:[0-9]+)?/)?",
     "[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*)*$')"
 );

@@ -6,6 +6,7 @@
 #![allow(clippy::duplicated_attributes, reason = "columns of one type are no duplicates")]
 
 mod crd;
+pub mod etcd_backup;
 pub mod etcd_cluster;
 pub mod my_app;
 mod names;

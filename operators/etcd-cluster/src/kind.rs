@@ -1,4 +1,4 @@
-//! The kind EtcdCluster, as the operator caches it.
+//! The kinds EtcdCluster and EtcdBackup, as their operators cache them.
 
 use runtime::plan::ResourceKind;
 use runtime::projections::{Custom, CustomKind};
@@ -27,5 +27,20 @@ impl CustomKind for EtcdClusterKind {
 /// The cached part of an EtcdCluster.
 pub type EtcdCluster = Custom<EtcdClusterKind>;
 
-/// The controller's name.
+/// The kind EtcdBackup.
+#[derive(Debug)]
+pub enum EtcdBackupKind {}
+
+impl CustomKind for EtcdBackupKind {
+    const KIND: ResourceKind =
+        ResourceKind { group: api::ETCD_GROUP, version: "v1beta2", kind: "EtcdBackup", plural: "etcdbackups" };
+    const ANNOTATIONS: &'static [&'static str] = &[api::etcd_backup::BACKUP_NOW];
+    type Spec = api::etcd_backup::EtcdBackupSpec;
+    type Status = api::etcd_backup::EtcdBackupStatus;
+}
+
+/// The cached part of an EtcdBackup.
+pub type EtcdBackup = Custom<EtcdBackupKind>;
+
+/// The name of the controller of EtcdCluster.
 pub(crate) const CONTROLLER: &str = "etcd-cluster";

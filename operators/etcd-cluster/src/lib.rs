@@ -1,4 +1,4 @@
-//! The operator of EtcdCluster: etcd members as pods that keep their names and volumes.
+//! The operators of EtcdCluster, with etcd members as pods that keep their names and volumes, and of EtcdBackup ([`backup`]).
 //!
 //! Each member is a pod with a PVC of the same name. The spec determines how many there are and what they run. Which members
 //! exist is queried from etcd in every reconcile, and never cached. [`plan`] takes one step at a time: a new member joins as a
@@ -16,6 +16,7 @@ use runtime::controller::WatchBuilder;
 use runtime::permissions::Permission;
 use runtime::{Error, Operator};
 
+pub mod backup;
 pub mod etcd;
 mod kind;
 mod metrics;
@@ -24,7 +25,8 @@ pub mod plan;
 mod preconditions;
 mod scope;
 
-pub use kind::{EtcdCluster, EtcdClusterKind};
+pub use backup::EtcdBackupOperator;
+pub use kind::{EtcdBackup, EtcdBackupKind, EtcdCluster, EtcdClusterKind};
 pub use scope::Scope;
 
 use etcd::{EtcdClient, GrpcEtcdClient};
@@ -32,13 +34,19 @@ use observe::Stores;
 use observe::live::LiveSystems;
 use plan::{EtcdAct, EtcdPlan, Observed};
 
-/// The permissions of the controller in each watched namespace.
+/// The permissions of the controllers in each watched namespace.
 pub const PERMISSIONS: &[Permission] = &[
     // `patch` for the finalizer, which is metadata.
     Permission { group: api::ETCD_GROUP, resources: &["etcdclusters"], verbs: &["get", "list", "watch", "patch"] },
-    Permission { group: api::ETCD_GROUP, resources: &["etcdclusters/status"], verbs: &["patch"] },
+    Permission { group: api::ETCD_GROUP, resources: &["etcdbackups"], verbs: &["get", "list", "watch"] },
+    Permission { group: api::ETCD_GROUP, resources: &["etcdclusters/status", "etcdbackups/status"], verbs: &["patch"] },
     // Owner references that block deletion require it with OwnerReferencesPermissionEnforcement (OpenShift).
-    Permission { group: api::ETCD_GROUP, resources: &["etcdclusters/finalizers"], verbs: &["update"] },
+    Permission {
+        group: api::ETCD_GROUP,
+        resources: &["etcdclusters/finalizers", "etcdbackups/finalizers"],
+        verbs: &["update"],
+    },
+    Permission { group: "batch", resources: &["jobs"], verbs: &["get", "list", "watch", "create", "delete"] },
     Permission {
         group: "",
         resources: &["pods", "persistentvolumeclaims", "services"],

@@ -10,6 +10,10 @@ use k8s_openapi::api::batch::v1::{
 
 use crate::projections::{ContainerStatus, Job, JobEnd, Pod, PodDiagnosis, Terminated};
 
+pub mod earlier;
+pub mod outcome;
+pub mod template;
+
 /// The label with which the Job controller marks the pods of a Job.
 pub const JOB_NAME: &str = "batch.kubernetes.io/job-name";
 /// The name of the container that does the work of a Job.

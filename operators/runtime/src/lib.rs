@@ -25,6 +25,7 @@ mod failpoint;
 pub mod job;
 pub mod leader_election;
 pub mod manager_pod;
+pub mod message;
 pub mod metrics;
 pub mod names;
 pub mod namespaces;
@@ -38,6 +39,7 @@ pub mod projections;
 pub mod quantity;
 pub mod reconcile;
 pub mod retry;
+pub mod schedule;
 pub mod status;
 pub mod telemetry;
 #[cfg(feature = "testing")]

@@ -18,7 +18,6 @@ pub(crate) mod plan;
 pub(crate) mod record;
 pub(crate) mod recovered;
 pub(crate) mod restore;
-pub mod schedule;
 pub(crate) mod server_info;
 pub(crate) mod server_state;
 pub(crate) mod status;

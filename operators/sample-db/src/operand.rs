@@ -1,13 +1,10 @@
-//! Pure: what databases and their snapshots have in common: kinds, names, labels, pods, Jobs and their results, releases, and
+//! Pure: what databases and their snapshots have in common: kinds, names, labels, pods, Jobs, releases, and
 //! what a status alone says. It imports neither of the two.
 
 pub(crate) mod agent_job;
 pub mod database_state;
-pub mod earlier;
-pub mod job_result;
 pub mod kinds;
 pub(crate) mod labels;
-pub(crate) mod message;
 pub mod names;
 pub(crate) mod pod;
 pub mod release;

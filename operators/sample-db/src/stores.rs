@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use runtime::cache::{Cache, CacheEntry, Projection, Store};
 use runtime::controller::WatchBuilder;
+use runtime::job::earlier;
 use runtime::plan::{ChildState, DryRun, Owner};
 use runtime::projections::{ConfigMap, Job, Pod, Pvc, Service, StatefulSet};
 
 use crate::database::{self, InitSources, Observed, PlacementCheck, SecretState, ServerProbe};
 use crate::operand::kinds::{SampleDB, Snapshot};
 use crate::operand::labels::OWNER_UID;
-use crate::operand::{earlier, names};
+use crate::operand::names;
 
 /// The stores that the operator of SampleDB reads.
 pub struct DatabaseStores {

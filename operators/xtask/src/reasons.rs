@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use api::etcd_backup::EtcdBackupReason;
 use api::etcd_cluster::{EtcdClusterEvent, EtcdClusterReason};
 use api::my_app::MyAppReason;
 use api::sample::SampleReason;
@@ -31,13 +32,14 @@ struct KindReasons {
     events: Vec<ReasonEntry>,
 }
 
-fn kinds() -> [KindReasons; 5] {
+fn kinds() -> [KindReasons; 6] {
     let kind = |name, conditions, events| KindReasons { name, conditions, events };
     [
         kind("example.com/MyApp", entries!(MyAppReason), Vec::new()),
         kind("example.com/SampleDB", entries!(SampleDBReason), entries!(SampleDBEvent)),
         kind("example.com/SampleDBSnapshot", entries!(SampleDBSnapshotReason), entries!(SampleDBSnapshotEvent)),
         kind("etcd.database.coreos.com/EtcdCluster", entries!(EtcdClusterReason), entries!(EtcdClusterEvent)),
+        kind("etcd.database.coreos.com/EtcdBackup", entries!(EtcdBackupReason), Vec::new()),
         kind("example.com/Sample", entries!(SampleReason), Vec::new()),
     ]
 }

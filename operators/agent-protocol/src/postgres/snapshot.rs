@@ -16,7 +16,7 @@ pub fn is_snapshot_name(name: &str) -> bool {
 }
 
 /// Where a snapshot is, or is to be stored.
-pub(super) fn snapshot_path(text: &str) -> Result<PathBuf, &'static str> {
+pub(crate) fn snapshot_path(text: &str) -> Result<PathBuf, &'static str> {
     let path = PathBuf::from(text);
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let fits = path.is_absolute() && is_snapshot_name(&name);

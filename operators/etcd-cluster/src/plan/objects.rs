@@ -31,6 +31,7 @@ pub(super) use labels::{CLUSTER_ID, MEMBER_NAME, NAMESPACE, NEXT, OWNER_UID, RET
 #[cfg(test)]
 pub(super) use labels::{JOINING, MEMBER_ID, MEMBER_VERSION};
 pub use labels::{KNOWN_GOOD, KNOWN_GOOD_SPEC, selector};
+pub(crate) use pod::USER;
 pub(super) use pod::{begun, labeled, next_image, placement, pod, pod_labels, retiring};
 pub(super) use ports::CLIENT_PORT;
 pub(crate) use ports::VOLUME_PORT;

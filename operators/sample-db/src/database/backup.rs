@@ -13,11 +13,11 @@ use runtime::plan::{Create, Delete, Effect, EventDraft};
 use super::effects::DbAct;
 use super::objects;
 use super::observed::Observed;
-use super::schedule::Due;
 use crate::operand::kinds::{SampleDB, Snapshot};
 use crate::operand::snapshot_state::{has_failed, is_verified};
 use due::due;
 use retention::{RetentionDecision, retention_decisions};
+use runtime::schedule::Due;
 use scheduled::{is_for_this, is_requested_for, is_scheduled, is_unfinished};
 
 pub(super) mod due;

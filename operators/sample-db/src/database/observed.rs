@@ -240,8 +240,8 @@ impl Observed {
 
     /// The result of a Job's last pod, as the agent reported it.
     #[must_use]
-    pub fn job_outcome(&self, name: &str) -> Option<crate::operand::job_result::AgentOutcome> {
-        job::last_end(&self.pods, name).map(crate::operand::job_result::AgentOutcome::of)
+    pub fn job_outcome(&self, name: &str) -> Option<runtime::job::outcome::AgentOutcome> {
+        job::last_end(&self.pods, name).map(runtime::job::outcome::AgentOutcome::of)
     }
 }
 

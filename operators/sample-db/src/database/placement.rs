@@ -16,9 +16,9 @@ use super::objects::{self, TEMPLATE};
 use super::observed::{Observed, PlacementCheck, TrialInputs};
 use super::pinned::Pinned;
 use super::step::NextStep;
-use crate::operand::job_result::AgentOutcome;
 use crate::operand::scheduling::{self, PLACEMENT};
 use crate::operand::{database_state, names};
+use runtime::job::outcome::AgentOutcome;
 
 /// How long to wait for the trial's pod. A quota without room for it next to the present one may have room once that is deleted.
 const POD_TIMEOUT: SignedDuration = SignedDuration::from_secs(60);

@@ -7,8 +7,8 @@ use runtime::projections::{ContainerStatus, Pod, PodDetails, PodDiagnosis};
 use super::objects::{self, TEMPLATE};
 use super::observed::Observed;
 use super::pinned::Pinned;
-use crate::operand::job_result::AgentOutcome;
 use crate::operand::names::{self, SERVER};
+use runtime::job::outcome::AgentOutcome;
 
 /// Why the pod with the desired template ended at least once, if it did.
 pub(crate) fn start_failure(observed: &Observed, pinned: &Pinned) -> Option<String> {

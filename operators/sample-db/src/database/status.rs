@@ -13,10 +13,10 @@ use super::observed::{InitSources, Observed};
 use super::pinned::{self, Pinned, SpecRefusal};
 use super::{record, restore, storage, upgrade};
 use crate::operand::database_state::is_paused;
-use crate::operand::job_result::AgentOutcome;
 use crate::operand::names;
 use conditions::Serving;
 use inputs::StatusInputs;
+use runtime::job::outcome::AgentOutcome;
 
 mod conditions;
 pub(crate) mod inputs;

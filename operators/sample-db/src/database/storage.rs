@@ -13,9 +13,10 @@ use runtime::status::conditions::condition;
 use super::observed::Observed;
 use super::pinned::Pinned;
 use super::{objects, server_state, tuning};
-use crate::operand::job_result::AgentOutcome;
+use crate::operand::names;
 use crate::operand::usage::{NEARLY_FULL, inodes_used, percent};
-use crate::operand::{message, names};
+use runtime::job::outcome::AgentOutcome;
+use runtime::message;
 
 pub(super) mod snapshots;
 

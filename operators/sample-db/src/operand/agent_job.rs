@@ -3,16 +3,15 @@
 use std::collections::BTreeMap;
 
 use agent_protocol::AgentExit;
-use k8s_openapi::api::batch::v1 as batch;
 use k8s_openapi::api::core::v1::{
-    ConfigMapEnvSource, Container, EnvFromSource, EnvVar, PodTemplateSpec, SecretEnvSource, Volume, VolumeMount,
+    ConfigMapEnvSource, Container, EnvFromSource, EnvVar, SecretEnvSource, Volume, VolumeMount,
 };
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use runtime::cache::Projection;
-use runtime::job::{WORK, failure_policy};
+use runtime::job::WORK;
+use runtime::job::template::{self, JobTemplate};
 use runtime::plan::Create;
-use runtime::plan::meta::{KEEP_DETAILS, Key, argocd_no_prune_annotations, child_meta};
-use runtime::projections::Job;
+use runtime::plan::meta::{Key, child_meta};
 
 use super::kinds::SampleDB;
 use super::labels::labels;
@@ -84,35 +83,16 @@ pub(crate) fn job(params: JobParams, context: &PodContext<'_>) -> Create {
         ]
     });
     let work = Container { env_from, ..context.engine(WORK, params.arguments, params.env, mounts) };
-    let mut spec = context.spec(Vec::new(), vec![work], volumes);
-    spec.restart_policy = Some("Never".to_owned());
-    let mut pod_labels = params.labels.clone();
-    pod_labels.insert(KEEP_DETAILS.to_owned(), "true".to_owned());
-    let annotations = params.owners.is_none().then(argocd_no_prune_annotations);
-    let metadata = ObjectMeta {
-        labels: Some(params.labels),
-        annotations,
-        owner_references: params.owners,
-        ..ObjectMeta::default()
-    };
-    let job = batch::Job {
-        metadata,
-        spec: Some(batch::JobSpec {
-            active_deadline_seconds: Some(params.deadline_seconds),
-            backoff_limit: Some(params.retries),
-            ttl_seconds_after_finished: params.ttl_seconds,
-            pod_failure_policy: Some(failure_policy(&params.final_exit_codes)),
-            template: PodTemplateSpec {
-                metadata: Some(ObjectMeta {
-                    labels: Some(pod_labels),
-                    annotations: params.pod_annotations,
-                    ..ObjectMeta::default()
-                }),
-                spec: Some(spec),
-            },
-            ..batch::JobSpec::default()
-        }),
-        status: None,
-    };
-    Create::new(Job::KIND, params.key, &job)
+    let spec = context.spec(Vec::new(), vec![work], volumes);
+    template::create(JobTemplate {
+        key: params.key,
+        labels: params.labels,
+        owners: params.owners,
+        pod: spec,
+        pod_annotations: params.pod_annotations,
+        deadline_seconds: params.deadline_seconds,
+        retries: params.retries,
+        ttl_seconds: params.ttl_seconds,
+        final_exit_codes: params.final_exit_codes,
+    })
 }

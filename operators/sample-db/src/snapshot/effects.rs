@@ -11,7 +11,7 @@ use runtime::projections::Job;
 
 use super::observed::Observed;
 use super::status;
-use crate::operand::job_result::AgentOutcome;
+use runtime::job::outcome::AgentOutcome;
 
 /// After an own write, whose event triggers no reconcile.
 pub(crate) const REQUEUE_AFTER_STEP: Duration = Duration::from_millis(50);

@@ -12,10 +12,10 @@ use runtime::projections::Job;
 use super::effects::{POLL_WHILE_WAITING, REQUEUE_AFTER_STEP, SnapshotPlan, delete};
 use super::observed::Observed;
 use super::{jobs, status};
-use crate::operand::job_result::AgentOutcome;
 use crate::operand::kinds::Snapshot;
 use crate::operand::labels::OWNER_UID;
 use crate::operand::pod::has_volume;
+use runtime::job::outcome::AgentOutcome;
 
 /// How often the operator checks whether databases are still being restored from it, which no watch reports.
 const POLL_RESTORES: Duration = Duration::from_secs(15);

@@ -8,13 +8,14 @@ use k8s_openapi::api::core::v1;
 use runtime::Error;
 use runtime::cache::{Cache, CacheEntry, Projection, Store};
 use runtime::controller::WatchBuilder;
+use runtime::job::earlier;
 use runtime::plan::Owner;
 use runtime::projections::{Job, Pod, Pvc};
 
 use super::location;
 use super::observed::{self, Observed, Volume};
 use crate::operand::kinds::{SampleDB, Snapshot};
-use crate::operand::{earlier, names, snapshot_state};
+use crate::operand::{names, snapshot_state};
 use crate::queries::{ApiQueries, get_object};
 use crate::stores::decoded;
 

@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use runtime::job::{self, JobProgress};
 use runtime::projections::{Job, Pod, PodDiagnosis};
 
-use crate::operand::job_result::AgentOutcome;
 use crate::operand::kinds::{SampleDB, Snapshot};
+use runtime::job::outcome::AgentOutcome;
 
 /// The state of the PVC of a snapshot's volume.
 #[derive(Clone, Debug, PartialEq, Eq)]

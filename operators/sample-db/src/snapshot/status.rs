@@ -17,7 +17,8 @@ use super::size::humanize;
 use crate::operand::kinds::{SampleDB, Snapshot};
 use crate::operand::retention::{self, SoleContent};
 use crate::operand::time::rounded;
-use crate::operand::{message, names, snapshot_state};
+use crate::operand::{names, snapshot_state};
+use runtime::message;
 
 /// Starts another verification. The other findings stay until it ends.
 pub(crate) fn start_verification(observed: &Observed, now: Timestamp) -> SampleDBSnapshotStatus {

@@ -14,9 +14,9 @@ use super::effects::{SnapshotPlan, another_database, continue_with_result, failu
 use super::jobs::{self, request};
 use super::observed::Observed;
 use super::{location, status, volume};
-use crate::operand::job_result::AgentOutcome;
 use crate::operand::kinds::{SampleDB, Snapshot};
 use crate::operand::snapshot_state::{self, is_verifying};
+use runtime::job::outcome::AgentOutcome;
 
 /// The agent's reasons that mean damaged or incomplete files. Other reasons say nothing about the snapshot.
 const CORRUPTION_REASONS: [FailureReason; 6] = [

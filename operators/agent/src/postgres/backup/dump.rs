@@ -7,6 +7,8 @@ use std::time::Instant;
 use agent_protocol::{Offline, PgDump, PgDumpResult};
 
 use crate::failure::{CommandFailure, Reason};
+use crate::files;
+use crate::lock::{self, LockPolicy};
 use crate::postgres::backup::contents;
 use crate::postgres::backup::gaps;
 use crate::postgres::backup::globals::GLOBALS;
@@ -27,8 +29,6 @@ use crate::postgres::data_dir::configuration;
 use crate::postgres::data_dir::decision::{self, Decision, ExpectedData};
 use crate::postgres::data_dir::inspect;
 use crate::postgres::data_dir::reserve;
-use crate::postgres::files;
-use crate::postgres::lock::{self, LockPolicy};
 use crate::postgres::timed::seconds;
 
 pub(crate) fn dump(options: &PgDump) -> Result<PgDumpResult, CommandFailure> {

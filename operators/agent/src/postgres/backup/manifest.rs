@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::failure::{cut, in_short};
+use crate::files::{self, FileEntry};
 use crate::postgres::backup::sums;
 use crate::postgres::backup::sums::Sum;
 use crate::postgres::client::default_databases::is_default;
-use crate::postgres::files::{self, FileEntry};
 
 /// The version of the format; raised if an earlier agent would misread a manifest.
 const FORMAT: u32 = 1;

@@ -8,9 +8,9 @@ use std::time::{Duration, SystemTime};
 use agent_protocol::{PgPrune, PgPruneResult, count, is_snapshot_name};
 
 use crate::failure::{CommandFailure, Reason};
+use crate::files;
+use crate::lock::{self, LockPolicy};
 use crate::postgres::backup::snapshot::{lock_of, with_suffix};
-use crate::postgres::files;
-use crate::postgres::lock::{self, LockPolicy};
 
 pub(crate) fn prune(options: &PgPrune) -> Result<PgPruneResult, CommandFailure> {
     if let Some(wrong) = options.names.iter().find(|name| !is_snapshot_name(name)) {

@@ -8,10 +8,10 @@ use std::time::{Duration, SystemTime};
 use agent_protocol::{PgDumpResult, count};
 
 use crate::failure::{CommandFailure, Reason, in_short};
+use crate::files::{self, FileEntry};
+use crate::lock::{self, LockPolicy};
 use crate::postgres::backup::manifest::{self, SnapshotManifest};
 use crate::postgres::backup::volume;
-use crate::postgres::files::{self, FileEntry};
-use crate::postgres::lock::{self, LockPolicy};
 
 /// How long an earlier run may take to exit.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(20);

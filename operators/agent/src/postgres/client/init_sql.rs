@@ -6,11 +6,11 @@ use std::path::Path;
 use agent_protocol::SqlFile;
 
 use crate::failure::{CommandFailure, Reason};
+use crate::files;
 use crate::postgres::client::quote::literal;
 use crate::postgres::client::session::{SAFE_PATH, Session};
 use crate::postgres::client::statements;
 use crate::postgres::client::tools::{Connection, Tools};
-use crate::postgres::files;
 
 pub(crate) struct InitScript {
     /// The file's name, for messages.

@@ -6,10 +6,10 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::failure::{CommandFailure, Reason};
+use crate::files;
 use crate::postgres::client::default_databases::MAINTENANCE;
 use crate::postgres::client::quote;
 use crate::postgres::client::tools::{Connection, Tools};
-use crate::postgres::files;
 use crate::progress::WaitLogger;
 
 /// Removes limits that a database or a role may set, and that would end a long read.

@@ -5,12 +5,12 @@ use std::fs::File;
 use std::path::Path;
 
 use crate::failure::{CommandFailure, Reason};
+use crate::files::{self, ScratchDirectory};
 use crate::postgres::client::default_databases::{MAINTENANCE, TEMPLATE};
 use crate::postgres::client::quote::identifier;
 use crate::postgres::client::session::Session;
 use crate::postgres::client::tools::{self, Tools};
 use crate::postgres::data_dir::server::PrivateServer;
-use crate::postgres::files::{self, ScratchDirectory};
 
 /// Starts a private server, as [`PrivateServer::start`] does, in which PGUSER is a superuser.
 pub(crate) fn start<'a>(

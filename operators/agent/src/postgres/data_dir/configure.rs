@@ -4,13 +4,13 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use crate::files;
 use crate::postgres::client::tools;
 use crate::postgres::data_dir::configuration;
 use crate::postgres::data_dir::configuration::Include;
 use crate::postgres::data_dir::hba;
 use crate::postgres::data_dir::hba::HbaAccess;
 use crate::postgres::data_dir::read_only;
-use crate::postgres::files;
 
 /// Writes the operator's files. Returns which clients the rules admit.
 pub(crate) fn configure(

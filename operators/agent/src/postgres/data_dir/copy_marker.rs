@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::postgres::files;
+use crate::files;
 
 /// Its file in the data directory, until a server starts on it again: from then on the data is no longer a copy.
 pub(crate) const MARKER: &str = "multi_operator_upgrade.json";

@@ -9,6 +9,7 @@ use std::process::Stdio;
 use agent_protocol::PgPrepare;
 
 use crate::failure::{CommandFailure, Reason};
+use crate::files;
 use crate::postgres::backup::base_backup::BASE;
 use crate::postgres::backup::manifest::SnapshotMethod;
 use crate::postgres::backup::snapshot;
@@ -26,7 +27,6 @@ use crate::postgres::data_dir::hba::HbaAccess;
 use crate::postgres::data_dir::inspect;
 use crate::postgres::data_dir::passwords;
 use crate::postgres::data_dir::server::PrivateServer;
-use crate::postgres::files;
 
 /// The directory in which the agent creates the data, named after the data directory.
 fn staging_dir(data: &Path) -> PathBuf {

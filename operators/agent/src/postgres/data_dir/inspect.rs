@@ -5,10 +5,10 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 
 use crate::failure::{CommandFailure, Reason};
+use crate::files;
 use crate::postgres::client::tools::Tools;
 use crate::postgres::data_dir::controldata::ControlData;
 use crate::postgres::data_dir::decision::DataDirState;
-use crate::postgres::files;
 
 /// The file in the data directory that names the database that it was created for.
 pub(crate) const OWNER: &str = "multi_operator_owner";

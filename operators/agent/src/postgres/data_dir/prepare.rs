@@ -8,7 +8,9 @@ use std::path::Path;
 use agent_protocol::{PgPrepare, PgPrepareResult, count};
 
 use crate::failure::{CommandFailure, Reason};
+use crate::files;
 use crate::install;
+use crate::lock::{self, LockPolicy};
 use crate::postgres::client::tools::Tools;
 use crate::postgres::data_dir::configure::configure;
 use crate::postgres::data_dir::copy_marker;
@@ -20,8 +22,6 @@ use crate::postgres::data_dir::inspect;
 use crate::postgres::data_dir::passwords;
 use crate::postgres::data_dir::proven;
 use crate::postgres::data_dir::reserve;
-use crate::postgres::files;
-use crate::postgres::lock::{self, LockPolicy};
 
 pub(crate) fn prepare(options: &PgPrepare) -> Result<PgPrepareResult, CommandFailure> {
     if let Some(directory) = &options.install {

@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::files;
+use crate::files::sibling;
 use crate::postgres::data_dir::configuration::{self, Include};
 use crate::postgres::data_dir::configure::clear_auto_conf;
 use crate::postgres::data_dir::hba::HbaAccess;
-use crate::postgres::files;
-use crate::postgres::files::sibling;
 
 /// A start with settings that the server has not served with yet. While it runs with the earlier ones, the manager reads this
 /// over a connection: `SELECT pg_read_file(current_setting('data_directory') || '.attempt', 0, 200000, true)`.

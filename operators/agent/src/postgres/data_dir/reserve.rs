@@ -5,8 +5,8 @@ use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
+use crate::files::sibling;
 use crate::held_space::{self, discard, fill, free, is_full, length, take};
-use crate::postgres::files::sibling;
 
 /// The space that a server needs at least to start: two segments of WAL.
 const NEEDED_BYTES: u64 = 32 << 20;

@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 use agent_protocol::{PgReady, PgRun};
 
 use crate::failure::{CommandFailure, Reason};
+use crate::files;
+use crate::lock::{self, LockPolicy};
 use crate::postgres::client::ping::{self, Readiness};
 use crate::postgres::client::tools::{OWNER_PASSWORD, PASSWORD, Tools, superuser};
 use crate::postgres::data_dir::hba::HbaAccess;
@@ -19,8 +21,6 @@ use crate::postgres::data_dir::inspect;
 use crate::postgres::data_dir::proven;
 use crate::postgres::data_dir::reserve;
 use crate::postgres::data_dir::volume_usage;
-use crate::postgres::files;
-use crate::postgres::lock::{self, LockPolicy};
 
 /// Returns only with a failure: otherwise this process has become postgres.
 pub(crate) fn run(options: &PgRun) -> CommandFailure {

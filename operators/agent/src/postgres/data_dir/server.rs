@@ -11,9 +11,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::failure::{CommandFailure, Reason};
+use crate::files::{self, ScratchDirectory};
 use crate::postgres::client::tools::{Connection, Tools};
 use crate::postgres::data_dir::hba;
-use crate::postgres::files::{self, ScratchDirectory};
 
 /// How long a start may take: recovery after a crash reads all WAL since the last checkpoint, which takes minutes on a slow disk.
 const START_TIMEOUT: Duration = Duration::from_secs(1800);

@@ -8,10 +8,10 @@ use std::process::Stdio;
 use agent_protocol::{PgVersion, PgVersionResult};
 
 use crate::failure::{CommandFailure, Reason};
+use crate::files::{self, ScratchDirectory};
 use crate::postgres::client::tools::Tools;
 use crate::postgres::data_dir::configuration;
 use crate::postgres::data_dir::server::PrivateServer;
-use crate::postgres::files::{self, ScratchDirectory};
 
 /// Reads the version from the image's own programs.
 pub(crate) fn version(options: &PgVersion) -> Result<PgVersionResult, CommandFailure> {

@@ -8,7 +8,7 @@ use std::path::Path;
 use agent_protocol::{Measurement, count};
 use serde::{Deserialize, Serialize};
 
-use crate::postgres::files::sibling;
+use crate::files::sibling;
 
 /// The usage that the file system reports to the server's user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

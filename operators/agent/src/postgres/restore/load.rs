@@ -5,12 +5,12 @@ use std::fs;
 use std::path::Path;
 
 use crate::failure::{CommandFailure, Reason};
+use crate::files;
 use crate::postgres::client::default_databases::TEMPLATE;
 use crate::postgres::client::diagnosis::restore_failed;
 use crate::postgres::client::quote::{identifier, literal};
 use crate::postgres::client::session::Session;
 use crate::postgres::client::tools::{Connection, Tools};
-use crate::postgres::files;
 use crate::postgres::restore::load_plan::{self, LoadPlan, LoadStep};
 use crate::postgres::restore::load_role::LoadRole;
 use crate::postgres::restore::logins::Logins;

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::failure::{CommandFailure, Reason};
+use crate::files::ScratchDirectory;
 use crate::postgres::backup::contents;
 use crate::postgres::backup::globals::{self, ExistingRoles, GLOBALS};
 use crate::postgres::backup::inventory;
@@ -15,7 +16,6 @@ use crate::postgres::client::quote;
 use crate::postgres::client::session::{MAINTAINING, Session, UNLOGGED};
 use crate::postgres::client::statements::Unterminated;
 use crate::postgres::client::tools::{Connection, Tools};
-use crate::postgres::files::ScratchDirectory;
 use crate::postgres::restore::load::{DatabaseCreation, DatabaseLoad};
 use crate::postgres::restore::logins::Logins;
 use crate::postgres::restore::materialized_views::Unfilled;

@@ -5,13 +5,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::failure::{CommandFailure, Reason};
+use crate::files;
 use crate::postgres::client::marker_tables::LENT;
 use crate::postgres::client::quote::{identifier, literal};
 use crate::postgres::client::scram;
 use crate::postgres::client::session::{Session, UNLOGGED};
 use crate::postgres::client::tools::{Connection, Tools};
 use crate::postgres::data_dir::hba::{self, HbaAccess};
-use crate::postgres::files;
 use crate::postgres::restore::load_role::LoadRole;
 
 /// The attributes of a role: superuser, login, password verifier, valid until, connection limit.

@@ -7,6 +7,7 @@ use std::time::Instant;
 use agent_protocol::{PgVerify, PgVerifyResult, VerificationMode, count};
 
 use crate::failure::{CommandFailure, Reason};
+use crate::files::{self, ScratchDirectory};
 use crate::postgres::backup::base_backup::BASE;
 use crate::postgres::backup::inventory;
 use crate::postgres::backup::manifest::{SnapshotManifest, SnapshotMethod};
@@ -21,7 +22,6 @@ use crate::postgres::data_dir::configuration;
 use crate::postgres::data_dir::decision::{self, Decision, ExpectedData};
 use crate::postgres::data_dir::inspect;
 use crate::postgres::data_dir::server::PrivateServer;
-use crate::postgres::files::{self, ScratchDirectory};
 use crate::postgres::restore::checks::{self, UserCheck};
 use crate::postgres::restore::load_snapshot::SnapshotLoad;
 use crate::postgres::timed::seconds;

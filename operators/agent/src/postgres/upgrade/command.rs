@@ -10,6 +10,7 @@ use std::time::Instant;
 use agent_protocol::{PgUpgrade, PgUpgradeResult, count};
 
 use crate::failure::{CommandFailure, Reason, in_short};
+use crate::files::ScratchDirectory;
 use crate::postgres::backup::contents;
 use crate::postgres::backup::manifest::DatabaseManifest;
 use crate::postgres::client::default_databases::{MAINTENANCE, TEMPLATE};
@@ -22,7 +23,6 @@ use crate::postgres::data_dir::copy_marker::CopyMarker;
 use crate::postgres::data_dir::initdb;
 use crate::postgres::data_dir::passwords;
 use crate::postgres::data_dir::server::PrivateServer;
-use crate::postgres::files::ScratchDirectory;
 use crate::postgres::timed::seconds;
 use crate::postgres::upgrade::copy::{CopyResult, DatabaseCopy};
 use crate::postgres::upgrade::source::{SourceServer, now};

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::thread;
 
 use crate::failure::{CommandFailure, Reason};
+use crate::files::ScratchDirectory;
 use crate::postgres::backup::contents;
 use crate::postgres::backup::inventory::{self, Sequence};
 use crate::postgres::backup::manifest::{self, DatabaseManifest};
@@ -12,7 +13,6 @@ use crate::postgres::client::default_databases::{MAINTENANCE, TEMPLATE};
 use crate::postgres::client::quote;
 use crate::postgres::client::session::{MAINTAINING, Session, superusers};
 use crate::postgres::client::tools::{Connection, Tools};
-use crate::postgres::files::ScratchDirectory;
 use crate::postgres::restore::load::{DatabaseCreation, DatabaseLoad};
 use crate::postgres::restore::load_snapshot;
 use crate::postgres::restore::logins::Logins;

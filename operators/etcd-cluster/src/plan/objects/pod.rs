@@ -23,7 +23,7 @@ use crate::plan::desired::{self, Desired};
 use crate::plan::{Observed, names};
 
 /// The user that pods run as.
-pub(super) const USER: i64 = 1000;
+pub(crate) const USER: i64 = 1000;
 
 /// The pod of `member` for the spec of `cluster`, which may be an earlier one.
 pub(in crate::plan) fn pod(

@@ -4,9 +4,9 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::scheduled::spread_key;
 use crate::database::observed::Observed;
-use crate::database::schedule::{Due, MAX_START_DELAY, Schedule};
 use crate::operand::database_state::serves_while_deleting;
 use crate::operand::kinds::SampleDB;
+use runtime::schedule::{Due, MAX_START_DELAY, Schedule};
 
 /// How much the clocks of two managers may differ if both are synchronized.
 const MAX_CLOCK_SKEW: SignedDuration = SignedDuration::from_mins(10);
@@ -23,7 +23,8 @@ pub(super) fn due(observed: &Observed, now: Timestamp) -> Option<Result<Due, Str
         Some(last) if is_ahead(last, now) => now.checked_sub(deadline + MAX_START_DELAY).unwrap_or(now),
         last => last.or(db.status.initialization.completed_at).unwrap_or(now),
     };
-    Some(schedule.and_then(|schedule| schedule.due(since, now, deadline)))
+    let due = schedule.and_then(|schedule| schedule.due(since, now, deadline));
+    Some(due.map_err(|error| format!("backup.{error}")))
 }
 
 /// Whether a recorded time is in the future, so a clock was wrong.

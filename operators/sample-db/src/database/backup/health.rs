@@ -11,11 +11,11 @@ use super::due::{is_ahead, is_suspended};
 use super::retention::{RetentionDecision, retention_decisions};
 use super::scheduled::{is_scheduled, is_unfinished, spread_key};
 use crate::database::observed::Observed;
-use crate::database::schedule::Schedule;
 use crate::database::storage::snapshots;
 use crate::operand::kinds::Snapshot;
 use crate::operand::retention;
 use crate::operand::snapshot_state::{has_failed, is_reverifying, is_verified};
+use runtime::schedule::Schedule;
 
 /// Whether backups are healthy.
 pub(in crate::database) fn conditions(observed: &Observed, backups: &Backups, now: Timestamp) -> Vec<Condition> {

@@ -16,10 +16,11 @@ use crate::database::effects::DbAct;
 use crate::database::objects;
 use crate::database::observed::{Observed, SecretState};
 use crate::operand::kinds::{ONLINE, Snapshot};
+use crate::operand::names;
 use crate::operand::pod::has_volume;
 use crate::operand::snapshot_state::{blocker_suffix, has_failed, is_verified};
 use crate::operand::time::after;
-use crate::operand::{message, names};
+use runtime::message;
 
 /// How the final snapshot can be taken.
 enum FinalSnapshotMode {

@@ -13,7 +13,8 @@ use crate::database::pinned::SpecRefusal;
 use crate::database::step::NextStep;
 use crate::database::{recovered, steps, storage, unlabeled, upgrade};
 use crate::operand::labels::OWNER_UID;
-use crate::operand::{database_state, message, names};
+use crate::operand::{database_state, names};
+use runtime::message;
 
 /// Whether the database serves.
 pub(super) struct Serving {

@@ -11,9 +11,9 @@ use crate::database::pinned::Pinned;
 use crate::database::step::NextStep;
 use crate::database::{init as initial, restore};
 use crate::operand::agent_job::{self, JobParams};
-use crate::operand::job_result::AgentOutcome;
 use crate::operand::kinds::Snapshot;
 use crate::operand::names;
+use runtime::job::outcome::AgentOutcome;
 
 /// Restores the snapshot into the new database, before any other data. A physical one is restored before the server starts.
 pub(super) fn restore_snapshot(observed: &Observed, pinned: &Pinned, source: &Snapshot) -> Option<NextStep> {

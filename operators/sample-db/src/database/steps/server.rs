@@ -13,8 +13,8 @@ use crate::database::pinned::Pinned;
 use crate::database::server_state::{self, cause, data_failure, failure};
 use crate::database::step::NextStep;
 use crate::database::{placement, storage, unlabeled};
-use crate::operand::job_result::AgentOutcome;
 use crate::operand::names;
+use runtime::job::outcome::AgentOutcome;
 
 /// The server's pod: replaced if it is not as desired, else waited for.
 pub(in crate::database) fn server(observed: &Observed, pinned: &Pinned) -> Option<NextStep> {

@@ -52,7 +52,7 @@ fn the_next_time_stays_while_it_is_overdue() {
     };
     let hourly = json!({ "backup": { "schedule": "30 * * * *" } });
     let at = |at: &str| {
-        let schedule = crate::database::schedule::Schedule::parse("30 * * * *", "Etc/UTC").unwrap();
+        let schedule = runtime::schedule::Schedule::parse("30 * * * *", "Etc/UTC").unwrap();
         let start = schedule.spread(crate::operand::names::fingerprint("u-1")).start(at.parse().unwrap());
         Some(start.to_string())
     };

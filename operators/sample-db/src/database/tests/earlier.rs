@@ -1,11 +1,12 @@
 //! What an earlier database of the name left: Jobs and snapshots, which are found by labels and names without a UID.
 
+use runtime::job::earlier;
 use runtime::projections::Job;
 
 use super::backups::serving;
 use super::*;
 use crate::database::backup;
-use crate::operand::{earlier, names};
+use crate::operand::names;
 
 fn job(name: &str, owner: Option<&str>) -> Arc<Job> {
     let reference = |uid| json!({ "apiVersion": "example.com/v1alpha1", "kind": "SampleDB", "name": "shop", "uid": uid, "controller": true });

@@ -17,10 +17,10 @@ use crate::database::pinned::Pinned;
 use crate::database::step::NextStep;
 use crate::database::target::TargetRelease;
 use crate::operand::agent_job::{self, JobParams};
-use crate::operand::job_result::AgentOutcome;
 use crate::operand::names;
 use crate::operand::release::Release;
 use crate::operand::time::after;
+use runtime::job::outcome::AgentOutcome;
 
 /// How many seconds a copy may take.
 const COPY_DEADLINE: i64 = 24 * 3600;

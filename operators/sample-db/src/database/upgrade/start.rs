@@ -6,9 +6,9 @@ use jiff::{SignedDuration, Timestamp, Unit};
 
 use crate::database::observed::Observed;
 use crate::database::pinned::{Pinned, SpecRefusal};
-use crate::database::schedule::catch_up_delay;
 use crate::database::target::TargetRelease;
 use crate::operand::names::fingerprint;
+use runtime::schedule::catch_up_delay;
 
 /// Over how many seconds the upgrades to a new catalog are spread, because all databases see it at once.
 const SPREAD: u64 = 300;

@@ -11,7 +11,7 @@ use super::transition::Transition;
 use crate::database::observed::Observed;
 use crate::database::pinned::{Pinned, SpecRefusal};
 use crate::database::target::{ReleaseTarget, target};
-use crate::operand::message;
+use runtime::message;
 
 /// The release to report as the target, including one that only the user may upgrade to.
 pub(in crate::database) fn reported_target(

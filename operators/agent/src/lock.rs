@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::failure::{CommandFailure, Reason};
-use crate::postgres::files;
+use crate::files;
 use crate::progress::WaitLogger;
 
 /// What to do on a volume without support for locks.

@@ -1,10 +1,10 @@
 //! Pure: the result of the agent, as its container's termination message has it.
 
 use agent_protocol::{FailureMessage, FailureReason};
-use runtime::projections::{ContainerStatus, Terminated};
 use serde::de::{DeserializeOwned, IgnoredAny};
 
-use super::message;
+use crate::message;
+use crate::projections::{ContainerStatus, Terminated};
 
 /// The exit code of a process that was killed (SIGKILL).
 const KILLED: i32 = 137;
@@ -58,7 +58,7 @@ impl AgentOutcome {
 
     /// Why a Job failed: the failure of its last pod, or `otherwise`.
     #[must_use]
-    pub(crate) fn failure_or(outcome: Option<&Self>, otherwise: &str) -> String {
+    pub fn failure_or(outcome: Option<&Self>, otherwise: &str) -> String {
         outcome.and_then(Self::failure).unwrap_or_else(|| otherwise.to_owned())
     }
 

@@ -22,7 +22,7 @@ const NOISE: [&str; 2] = ["the database system is", "terminating connection"];
 
 /// The line of a log with the cause, and its last lines.
 #[must_use]
-pub(crate) fn excerpt(text: &str) -> String {
+pub fn excerpt(text: &str) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let rank = |line: &&&str| CAUSES.iter().position(|cause| line.contains(cause)).filter(|_| !is_noise(line));
     let cause = lines.iter().filter(|line| rank(line).is_some()).min_by_key(rank);
@@ -40,7 +40,7 @@ fn is_noise(line: &str) -> bool {
 
 /// A message that fits a condition. A longer one with several lines is reduced like a log.
 #[must_use]
-pub(crate) fn shorten(text: String) -> String {
+pub fn shorten(text: String) -> String {
     match text.chars().count() > MESSAGE {
         true if text.lines().count() > LINES => excerpt(&text),
         true => cut(&text, MESSAGE),
@@ -59,7 +59,7 @@ fn cut(text: &str, longest: usize) -> String {
 
 /// Whether the text says that a volume is full.
 #[must_use]
-pub(crate) fn is_full(text: &str) -> bool {
+pub fn is_full(text: &str) -> bool {
     text.contains("No space left on device") || text.contains("Disk quota exceeded")
 }
 

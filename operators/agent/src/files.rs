@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use sha2::{Digest, Sha256};
 
-pub(crate) use super::checksum::{FileEntry, hexadecimal, sha256};
+pub(crate) use crate::checksum::{FileEntry, hexadecimal, sha256};
 use crate::failure::{CommandFailure, Reason};
 
 /// 32 hexadecimal digits that no other process can guess.

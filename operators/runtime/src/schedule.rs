@@ -18,7 +18,7 @@ const MAX_MISSED: i64 = 1000;
 pub struct Schedule {
     cron: Cron,
     zone: TimeZone,
-    /// By which starts are spread: usually a hash of the database's UID.
+    /// By which starts are spread: usually a hash of the object's UID.
     spread_key: u64,
     /// When this manager began to observe.
     observing_since: Option<Timestamp>,
@@ -28,7 +28,7 @@ pub struct Schedule {
 const CATCH_UP_SPREAD: SignedDuration = SignedDuration::from_mins(5);
 
 /// The longest delay of a start, for both reasons together.
-pub(super) const MAX_START_DELAY: SignedDuration = SignedDuration::from_mins(20);
+pub const MAX_START_DELAY: SignedDuration = SignedDuration::from_mins(20);
 
 /// What is due.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -47,12 +47,12 @@ impl Schedule {
     /// Parses five cron fields, and the name of a time zone.
     ///
     /// # Errors
-    /// What is wrong.
+    /// What is wrong, in a sentence that begins with the name of the field: `schedule` or `timeZone`.
     pub fn parse(fields: &str, zone: &str) -> Result<Self, String> {
         let cron = CronParser::new().parse(fields);
-        let cron = cron.map_err(|error| format!("backup.schedule {fields:?} cannot be read: {error}"))?;
+        let cron = cron.map_err(|error| format!("schedule {fields:?} cannot be read: {error}"))?;
         let zone = TimeZoneDatabase::bundled().get(zone);
-        let zone = zone.map_err(|error| format!("backup.timeZone is unknown: {error}"))?;
+        let zone = zone.map_err(|error| format!("timeZone is unknown: {error}"))?;
         Ok(Self { cron, zone, spread_key: 0, observing_since: None })
     }
 
@@ -68,7 +68,7 @@ impl Schedule {
         Self { observing_since, ..self }
     }
 
-    /// When what is due at `slot` starts: all databases see in the same reconcile what came due before any manager observed.
+    /// When what is due at `slot` starts: all objects see in the same reconcile what came due before any manager observed.
     fn begins(&self, slot: Timestamp) -> Timestamp {
         let start = self.start(slot);
         match self.observing_since.filter(|observing_since| start <= *observing_since) {
@@ -125,13 +125,13 @@ impl Schedule {
     /// What is due at `now` of the slots after `since`.
     ///
     /// # Errors
-    /// That the schedule has no time to come.
+    /// That the schedule has no time to come, in such a sentence.
     pub fn due(&self, since: Timestamp, now: Timestamp, deadline: SignedDuration) -> Result<Due, String> {
         let at = |time: Timestamp| time.to_zoned(self.zone.clone());
         let started = self.last_started(now);
         // A slot that has come, and whose start has not, is still the next one.
         let next = self.after(started.unwrap_or(now));
-        let next = self.start(next.ok_or_else(|| "backup.schedule names a time that never comes".to_owned())?);
+        let next = self.start(next.ok_or_else(|| "schedule names a time that never comes".to_owned())?);
         let waits = |slot: &Timestamp| self.begins(*slot) > now && self.late(*slot, now) <= deadline;
         if let Some(slot) = started.filter(|slot| *slot > since).filter(waits) {
             return Ok(Due { next: Some(self.begins(slot)), ..Due::default() });
@@ -151,8 +151,9 @@ impl Schedule {
     }
 }
 
-/// The delay of a database's start that came due while no manager ran.
-pub(super) fn catch_up_delay(spread_key: u64) -> SignedDuration {
+/// The delay of a start that came due while no manager ran.
+#[must_use]
+pub fn catch_up_delay(spread_key: u64) -> SignedDuration {
     let seconds = spread_key
         .checked_rem(CATCH_UP_SPREAD.as_secs().unsigned_abs())
         .and_then(|seconds| i64::try_from(seconds).ok());
@@ -163,7 +164,7 @@ pub(super) fn catch_up_delay(spread_key: u64) -> SignedDuration {
 mod tests {
     use super::*;
 
-    /// Each database has its own time, and all are late when a manager comes back.
+    /// Each object has its own time, and all are late when a manager comes back.
     #[test]
     fn starts_that_came_due_while_no_manager_ran_are_spread_again() {
         let (slot, observing_since) = (at("2026-11-21T02:00:00Z"), at("2026-11-21T02:40:00Z"));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use runtime::projections::{Job, Pod};
+use crate::projections::{Job, Pod};
 
 /// Removes Jobs that an object with another UID controls, and their pods: their results do not concern this object.
 pub fn remove_jobs_of_others(uid: &str, jobs: &mut Vec<Arc<Job>>, pods: &mut Vec<Arc<Pod>>) {

@@ -1,0 +1,123 @@
+//! The command that takes a backup of an etcd cluster, and what it reports.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::{Deserialize, Serialize};
+
+use crate::argv::{AgentCommand, Argv};
+use crate::postgres::snapshot_path;
+use crate::values::Seconds;
+
+/// Takes a backup of an etcd cluster, verifies it, and removes older ones.
+///
+/// The agent asks all endpoints for their state, and takes the snapshot from a follower if one is up to date, so that the leader is
+/// not slowed down; the next one serves if that fails. Then it restores the snapshot into a throwaway member in --scratch, and compares
+/// the hash of all keys and values with that of the member that the snapshot is from. Only then is the backup complete: DIRECTORY/NAME.db,
+/// the snapshot as etcdctl writes it, and DIRECTORY/NAME.json, which describes it.
+///
+/// If a complete backup of that name exists and its checksum is right, the agent reports it and takes no other. It removes nothing
+/// before a new backup is complete, and nothing of another --owner.
+///
+/// Uses etcdctl, etcdutl (from 3.5 on) and etcd, from PATH or /usr/local/bin.
+///
+/// Result: {"backup": ENTRY, "reused", "backups": [ENTRY] (the newest 8), "count", "bytes" (of all), "removed"}, where ENTRY is {"name", "takenAt",
+/// "revision", "bytes", "sha256", "version", "clusterID", "member", "verification"}
+///
+/// Reasons: ConnectionFailed AuthenticationFailed DataInUse Corrupt CountMismatch RestoreFailed CannotStart NoSpace PermissionDenied
+/// ToolFailed ToolMissing BadInput
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+pub struct EtcdTakeBackup {
+    /// A member of the cluster: http://host:port
+    #[arg(long = "endpoint", value_name = "URL", required = true)]
+    pub endpoints: Vec<String>,
+    /// Where the backup is stored
+    #[arg(long, value_name = "DIRECTORY/NAME", value_parser = snapshot_path)]
+    pub to: PathBuf,
+    /// Whose backups may be removed: those that were taken with the same value
+    #[arg(long, value_name = "UID")]
+    pub owner: String,
+    /// Directory with space for a copy of the data; the agent removes what it creates there
+    #[arg(long, value_name = "DIRECTORY")]
+    pub scratch: PathBuf,
+    /// How many complete backups to keep, with the new one (all)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub keep: Option<u32>,
+    /// For how many seconds to keep a complete backup; the newest one stays (forever)
+    #[arg(long, value_name = "SECONDS")]
+    pub keep_for: Option<u64>,
+    /// How many seconds the transfer of the snapshot may take
+    #[arg(long, value_name = "SECONDS", default_value_t)]
+    pub timeout: Seconds<600>,
+}
+
+impl AgentCommand for EtcdTakeBackup {
+    const NAME: &'static str = "etcd-backup";
+
+    fn render(&self, argv: &mut Argv) {
+        argv.values("endpoint", &self.endpoints);
+        argv.value("to", self.to.display());
+        argv.value("owner", &self.owner);
+        argv.value("scratch", self.scratch.display());
+        argv.values("keep", self.keep);
+        argv.values("keep-for", self.keep_for);
+        argv.unless_default("timeout", &self.timeout);
+    }
+}
+
+/// How a backup was verified.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RestoreProof {
+    /// A member that was restored from it has the hash of the member that it is from, over all keys and values.
+    HashCompared,
+    /// A member that was restored from it serves it. The hashes could not be compared: the cluster compacted its history in between, or
+    /// is older than 3.3.
+    Restored,
+    /// Not known: a newer agent wrote it.
+    #[default]
+    #[serde(other)]
+    Unknown,
+}
+
+/// A complete backup.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct StoredBackup {
+    /// Its name: the file is NAME.db.
+    pub name: String,
+    /// When it was begun, in seconds since 1970.
+    pub taken_at: i64,
+    /// The revision of the key space that it holds.
+    pub revision: i64,
+    /// Its size.
+    pub bytes: i64,
+    /// The SHA-256 of the file, in hexadecimal.
+    pub sha256: String,
+    /// The version of etcd that it was taken from.
+    pub version: String,
+    /// etcd's ID of the cluster, in hexadecimal.
+    #[serde(rename = "clusterID")]
+    pub cluster_id: String,
+    /// The endpoint that it was taken from.
+    pub member: String,
+    /// How it was verified.
+    pub verification: RestoreProof,
+}
+
+/// What `etcd-backup` did.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct EtcdBackupResult {
+    /// The backup.
+    pub backup: StoredBackup,
+    /// Whether an earlier run had completed it.
+    pub reused: bool,
+    /// The newest complete backups of the same owner, the newest first; not all if they are many.
+    pub backups: Vec<StoredBackup>,
+    /// How many complete backups the owner has.
+    pub count: i64,
+    /// The size of all of them.
+    pub bytes: i64,
+    /// How many older ones were removed.
+    pub removed: i64,
+}

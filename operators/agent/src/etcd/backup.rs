@@ -1,0 +1,137 @@
+//! `agent etcd-backup`: takes a backup of an etcd cluster, verifies it, and removes older ones.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `choice.rs` | from which member the snapshot is taken; pure |
+//! | `programs.rs`, `output.rs` | how etcd's programs are run; what they print, pure |
+//! | `store.rs` | the directory with the backups |
+//! | `retention.rs` | which backups are removed; pure |
+//! | `verification.rs` | restores a snapshot into a throwaway member, and compares the hashes |
+
+mod choice;
+mod output;
+mod programs;
+mod retention;
+mod store;
+mod verification;
+
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use agent_protocol::{EtcdBackupResult, EtcdTakeBackup, StoredBackup, count};
+
+use crate::failure::{CommandFailure, Reason};
+use crate::files;
+use crate::progress::WaitLogger;
+use choice::Candidate;
+use programs::EtcdTools;
+use store::{BackupDirectory, Manifest};
+
+/// How long to retry while no member answers.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(60);
+/// How many backups the result lists: a termination message has 4096 bytes.
+const LISTED: usize = 8;
+
+/// Takes a backup, or reports the one that an earlier run has completed.
+pub(crate) fn back_up(options: &EtcdTakeBackup) -> Result<EtcdBackupResult, CommandFailure> {
+    let programs = EtcdTools::find()?;
+    let store = BackupDirectory::open(&options.to, &options.owner)?;
+    let present = store.complete()?;
+    let reused = present.is_some();
+    let entry = match present {
+        Some(present) => {
+            eprintln!("the backup {} exists", present.name);
+            present
+        }
+        None => take(&programs, &store, options)?,
+    };
+    let now = seconds(SystemTime::now());
+    let removed = store.prune(options.keep, options.keep_for, now);
+    let mut all = store.owned()?;
+    let (number, bytes) = (count(all.len()), all.iter().map(|backup| backup.bytes).sum());
+    all.truncate(LISTED);
+    Ok(EtcdBackupResult { backup: entry, reused, backups: all, count: number, bytes, removed: count(removed) })
+}
+
+/// Takes a new backup from the best member that lets it.
+fn take(
+    programs: &EtcdTools,
+    store: &BackupDirectory,
+    options: &EtcdTakeBackup,
+) -> Result<StoredBackup, CommandFailure> {
+    let taken_at = seconds(SystemTime::now());
+    let partial = store.begin()?;
+    let taken = save(programs, &partial, options).and_then(|from| {
+        let (bytes, sha256) = files::digest(&partial, true)
+            .map_err(|error| files::failed("read", &partial, &error, Reason::ToolFailed))?;
+        let proof = verification::verify(programs, &partial, &options.scratch, &from)?;
+        let entry = StoredBackup {
+            name: store.name().to_owned(),
+            taken_at,
+            revision: proof.revision,
+            bytes: i64::try_from(bytes).unwrap_or(i64::MAX),
+            sha256,
+            version: from.version.clone(),
+            cluster_id: format!("{:x}", from.cluster_id),
+            member: from.endpoint.clone(),
+            verification: proof.verification,
+        };
+        store.complete_with(&Manifest { owner: options.owner.clone(), hash: proof.hash, backup: entry.clone() })?;
+        Ok(entry)
+    });
+    if taken.is_err() {
+        store.discard();
+    }
+    taken
+}
+
+/// Saves a snapshot of one member. Returns which one.
+fn save(programs: &EtcdTools, to: &Path, options: &EtcdTakeBackup) -> Result<Candidate, CommandFailure> {
+    let mut last = None;
+    for member in candidates(programs, &options.endpoints)? {
+        eprintln!("taking a snapshot of {} (etcd {})", member.endpoint, member.version);
+        let snapshot = programs.etcdctl(&member.endpoint).arg("snapshot").arg("save").arg(to).into_command();
+        match programs.run_for(snapshot, *options.timeout, "the snapshot is saved") {
+            Ok(_) => return Ok(member),
+            // No other member could store it either.
+            Err(failure) if failure.reason() == Reason::NoSpace => return Err(failure),
+            Err(failure) => {
+                eprintln!("{}: {}", member.endpoint, failure.message());
+                last = Some(failure);
+            }
+        }
+    }
+    Err(last.unwrap_or_else(|| CommandFailure::new(Reason::ConnectionFailed, "no member can be backed up")))
+}
+
+/// The members in the order in which they are tried.
+fn candidates(programs: &EtcdTools, endpoints: &[String]) -> Result<Vec<Candidate>, CommandFailure> {
+    let mut progress = WaitLogger::new("a member of the cluster answers".to_owned());
+    let deadline = Instant::now() + CONNECT_TIMEOUT;
+    loop {
+        let answers = query(programs, endpoints);
+        match choice::order(&answers) {
+            Err(failure) if failure.reason() == Reason::ConnectionFailed && Instant::now() < deadline => {
+                progress.update(failure.message());
+                progress.pause();
+            }
+            ordered => return ordered,
+        }
+    }
+}
+
+/// Queries all endpoints at once: one that is down must not delay the others.
+fn query(programs: &EtcdTools, endpoints: &[String]) -> Vec<Result<Candidate, String>> {
+    thread::scope(|scope| {
+        let queries: Vec<_> = endpoints
+            .iter()
+            .map(|endpoint| scope.spawn(|| programs.status(endpoint).map_err(|failure| failure.message().to_owned())))
+            .collect();
+        queries.into_iter().map(|query| query.join().unwrap_or_else(|_| Err("the query failed".to_owned()))).collect()
+    })
+}
+
+fn seconds(time: SystemTime) -> i64 {
+    time.duration_since(UNIX_EPOCH).ok().and_then(|since| i64::try_from(since.as_secs()).ok()).unwrap_or_default()
+}

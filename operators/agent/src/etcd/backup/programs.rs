@@ -1,0 +1,172 @@
+//! etcd's own programs: where they are, and how the agent runs them.
+
+use std::ffi::OsStr;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use super::choice::Candidate;
+use super::output::{self, KeyHash};
+use crate::failure::{CommandFailure, Reason};
+use crate::progress::WaitLogger;
+
+/// Where the official images have them.
+const DIRECTORY: &str = "/usr/local/bin";
+/// How long a short request may take.
+const REQUEST_TIMEOUT: &str = "--command-timeout=5s";
+/// How much of a program's standard error is kept.
+const LONGEST_LOG: usize = 64 << 10;
+
+/// The directory with the programs of one version of etcd.
+#[derive(Debug)]
+pub(super) struct EtcdTools(PathBuf);
+
+/// A command line that grows.
+pub(super) struct CommandLine(Command);
+
+impl CommandLine {
+    pub(super) fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {
+        self.0.arg(argument);
+        self
+    }
+
+    pub(super) fn into_command(self) -> Command {
+        self.0
+    }
+}
+
+impl EtcdTools {
+    pub(super) fn find() -> Result<Self, CommandFailure> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let mut directories = std::env::split_paths(&path).chain([PathBuf::from(DIRECTORY)]);
+        let found = directories.find(|directory| ["etcd", "etcdctl"].iter().all(|name| directory.join(name).is_file()));
+        let message = format!("etcd and etcdctl are neither in PATH nor in {DIRECTORY}");
+        found.map(Self).ok_or_else(|| CommandFailure::new(Reason::ToolMissing, message))
+    }
+
+    /// A program, with no setting from the environment of the agent.
+    pub(super) fn program(&self, name: &str) -> CommandLine {
+        let mut command = Command::new(self.0.join(name));
+        for (variable, _) in std::env::vars_os() {
+            if variable.to_string_lossy().starts_with("ETCD") {
+                command.env_remove(variable);
+            }
+        }
+        // Until 3.3, etcdctl speaks the API of etcd 2 by default.
+        command.env("ETCDCTL_API", "3").stdin(Stdio::null());
+        CommandLine(command)
+    }
+
+    pub(super) fn etcdctl(&self, endpoint: &str) -> CommandLine {
+        self.program("etcdctl").arg(format!("--endpoints={endpoint}"))
+    }
+
+    /// The program that restores snapshots: etcdutl, or etcdctl before 3.5.
+    pub(super) fn restorer(&self) -> CommandLine {
+        self.program(if self.0.join("etcdutl").is_file() { "etcdutl" } else { "etcdctl" })
+    }
+
+    /// What a member says about itself.
+    pub(super) fn status(&self, endpoint: &str) -> Result<Candidate, CommandFailure> {
+        self.status_and_revision(endpoint).map(|(candidate, _)| candidate)
+    }
+
+    /// The same with the revision of its key space.
+    pub(super) fn status_and_revision(&self, endpoint: &str) -> Result<(Candidate, i64), CommandFailure> {
+        let query = self.etcdctl(endpoint).arg(REQUEST_TIMEOUT).arg("-w=json").arg("endpoint").arg("status");
+        let printed = run(query.into_command())?;
+        let message = || format!("{endpoint} does not describe itself: {printed:?}");
+        output::status(&printed).ok_or_else(|| CommandFailure::new(Reason::ToolFailed, message()))
+    }
+
+    /// The hash of a member's keys and values up to a revision (0: the latest).
+    pub(super) fn key_hash(&self, endpoint: &str, revision: i64) -> Result<KeyHash, CommandFailure> {
+        let query = self.etcdctl(endpoint).arg("--command-timeout=60s").arg("-w=json").arg("endpoint").arg("hashkv");
+        let printed = run(query.arg(format!("--rev={revision}")).into_command())?;
+        let message = || format!("{endpoint} does not answer with a hash: {printed:?}");
+        output::key_hash(&printed).ok_or_else(|| CommandFailure::new(Reason::ToolFailed, message()))
+    }
+
+    /// Runs a program that may take long.
+    pub(super) fn run_for(&self, command: Command, timeout: Duration, goal: &str) -> Result<String, CommandFailure> {
+        run_for(command, timeout, Some(goal))
+    }
+}
+
+/// Runs a program that limits its own time.
+fn run(command: Command) -> Result<String, CommandFailure> {
+    run_for(command, Duration::from_secs(90), None)
+}
+
+fn run_for(mut command: Command, timeout: Duration, goal: Option<&str>) -> Result<String, CommandFailure> {
+    let name = name(&command);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(|error| not_started(&name, &error))?;
+    let (stdout, stderr) = (child.stdout.take().map(read), child.stderr.take().map(read));
+    let ended = wait(&mut child, timeout, goal);
+    let (printed, log) = (text(stdout), text(stderr));
+    match ended {
+        Ok(Some(status)) if status.success() => Ok(printed),
+        Ok(Some(_)) => Err(CommandFailure::new(
+            output::classify(&log, Reason::ToolFailed),
+            format!("{name}: {}", output::excerpt(&log)),
+        )),
+        Ok(None) => {
+            let seconds = timeout.as_secs();
+            let message = format!("{name} did not end within {seconds} s: {}", output::excerpt(&log));
+            Err(CommandFailure::new(Reason::ConnectionFailed, message))
+        }
+        Err(error) => Err(CommandFailure::new(Reason::ToolFailed, format!("{name}: {error}"))),
+    }
+}
+
+/// Waits for the end of a program; `None` if it had to be killed.
+fn wait(child: &mut Child, timeout: Duration, goal: Option<&str>) -> io::Result<Option<std::process::ExitStatus>> {
+    let mut progress = goal.map(|goal| WaitLogger::new(goal.to_owned()));
+    let deadline = Instant::now() + timeout;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if Instant::now() >= deadline {
+            child.kill()?;
+            child.wait()?;
+            return Ok(None);
+        }
+        match &mut progress {
+            Some(progress) => {
+                progress.heartbeat();
+                progress.pause();
+            }
+            None => thread::sleep(Duration::from_millis(20)),
+        }
+    }
+}
+
+/// Reads all that a program prints, and keeps the end of it.
+pub(super) fn read(mut from: impl Read + Send + 'static) -> JoinHandle<String> {
+    thread::spawn(move || {
+        let (mut kept, mut buffer) = (Vec::new(), [0; 4096]);
+        while let Ok(read @ 1..) = from.read(&mut buffer) {
+            kept.extend_from_slice(&buffer[..read]);
+            let surplus = kept.len().saturating_sub(LONGEST_LOG);
+            kept.drain(..surplus);
+        }
+        String::from_utf8_lossy(&kept).into_owned()
+    })
+}
+
+fn text(reader: Option<JoinHandle<String>>) -> String {
+    reader.and_then(|reader| reader.join().ok()).unwrap_or_default()
+}
+
+pub(super) fn not_started(program: &str, error: &io::Error) -> CommandFailure {
+    CommandFailure::new(Reason::ToolMissing, format!("{program} cannot be run: {error}"))
+}
+
+pub(super) fn name(command: &Command) -> String {
+    let path = Path::new(command.get_program());
+    path.file_name().unwrap_or(OsStr::new("?")).to_string_lossy().into_owned()
+}

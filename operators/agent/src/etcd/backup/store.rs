@@ -1,0 +1,187 @@
+//! The directory with the backups: `NAME.db` is a snapshot, `NAME.json` describes it and exists once the backup is complete.
+
+use std::fs::{self, File};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use agent_protocol::StoredBackup;
+use serde::{Deserialize, Serialize};
+
+use super::retention;
+use crate::failure::{CommandFailure, Reason};
+use crate::files;
+use crate::lock::{self, LockPolicy};
+
+/// What a run that was killed leaves is removed after this time: no transfer takes longer.
+const ABANDONED: Duration = Duration::from_secs(2 * 86_400);
+/// The file by which only one process at a time works on the directory: a Job that was deleted may end after the next one has begun.
+const LOCK: &str = ".lock";
+/// How long to wait for another process.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(600);
+/// How unfinished snapshots end.
+const PARTIAL: &str = ".partial";
+
+/// What describes a backup.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Manifest {
+    /// Whose it is.
+    pub(super) owner: String,
+    /// The hash of all keys and values, where the version of etcd has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) hash: Option<u32>,
+    #[serde(flatten)]
+    pub(super) backup: StoredBackup,
+}
+
+/// A directory with backups, of which one is being taken.
+pub(super) struct BackupDirectory {
+    directory: PathBuf,
+    name: String,
+    owner: String,
+    /// Held as long as this exists.
+    _lock: File,
+}
+
+impl BackupDirectory {
+    pub(super) fn open(to: &Path, owner: &str) -> Result<Self, CommandFailure> {
+        let directory = to.parent().unwrap_or(Path::new("/")).to_owned();
+        let name = to.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        fs::create_dir_all(&directory)
+            .map_err(|error| files::failed("created", &directory, &error, Reason::ToolFailed))?;
+        let lock = lock::take(&directory.join(LOCK), LOCK_TIMEOUT, LockPolicy::BestEffort)?;
+        Ok(Self { directory, name, owner: owner.to_owned(), _lock: lock })
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn path(&self, name: &str, suffix: &str) -> PathBuf {
+        self.directory.join(format!("{name}{suffix}"))
+    }
+
+    /// The backup of that name, if it is complete and as it was written.
+    pub(super) fn complete(&self) -> Result<Option<StoredBackup>, CommandFailure> {
+        let (json, db) = (self.path(&self.name, ".json"), self.path(&self.name, ".db"));
+        let Some(manifest) = read(&json)? else { return Ok(None) };
+        if manifest.owner != self.owner {
+            let message = format!(
+                "{} describes a backup of another EtcdBackup (UID {}): choose another directory",
+                json.display(),
+                manifest.owner
+            );
+            return Err(CommandFailure::new(Reason::BadInput, message));
+        }
+        match files::digest(&db, false) {
+            Ok((_, sha256)) if sha256 == manifest.backup.sha256 => Ok(Some(manifest.backup)),
+            Ok(_) => {
+                eprintln!("{} is not as it was written: the backup is taken again", db.display());
+                Ok(None)
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(files::failed("read", &db, &error, Reason::ToolFailed)),
+        }
+    }
+
+    /// Where a new snapshot is written. Removes what an earlier run left.
+    pub(super) fn begin(&self) -> Result<PathBuf, CommandFailure> {
+        self.remove_abandoned();
+        let partial = self.path(&self.name, PARTIAL);
+        for path in [self.path(&self.name, ".json"), self.path(&self.name, ".db"), partial.clone(), with_part(&partial)]
+        {
+            files::remove(&path).map_err(|error| files::failed("removed", &path, &error, Reason::ToolFailed))?;
+        }
+        Ok(partial)
+    }
+
+    /// Completes the backup whose snapshot was written.
+    pub(super) fn complete_with(&self, manifest: &Manifest) -> Result<(), CommandFailure> {
+        let (partial, db) = (self.path(&self.name, PARTIAL), self.path(&self.name, ".db"));
+        let json = self.path(&self.name, ".json");
+        let text = serde_json::to_string(manifest);
+        let text = text.map_err(|error| CommandFailure::new(Reason::ToolFailed, error.to_string()))?;
+        fs::rename(&partial, &db)
+            .and_then(|()| files::sync_directory(&self.directory))
+            .map_err(|error| files::failed("written", &db, &error, Reason::ToolFailed))?;
+        files::write(&json, &text).map_err(|error| files::failed("written", &json, &error, Reason::ToolFailed))
+    }
+
+    /// Removes what was written of the new backup: the space is needed for the next attempt.
+    pub(super) fn discard(&self) {
+        let partial = self.path(&self.name, PARTIAL);
+        for path in [with_part(&partial), partial] {
+            if let Err(error) = files::remove(&path) {
+                eprintln!("{} cannot be removed: {error}", path.display());
+            }
+        }
+    }
+
+    /// All complete backups of the owner, the newest first.
+    pub(super) fn owned(&self) -> Result<Vec<StoredBackup>, CommandFailure> {
+        let unreadable = |error| files::failed("read", &self.directory, &error, Reason::ToolFailed);
+        let mut all = Vec::new();
+        for entry in fs::read_dir(&self.directory).map_err(unreadable)? {
+            let path = entry.map_err(unreadable)?.path();
+            if path.extension().is_none_or(|extension| extension != "json") {
+                continue;
+            }
+            // Files of others are none of ours.
+            let Ok(Some(manifest)) = read(&path) else { continue };
+            let of = manifest.backup;
+            if manifest.owner == self.owner
+                && path == self.path(&of.name, ".json")
+                && self.path(&of.name, ".db").is_file()
+            {
+                all.push(of);
+            }
+        }
+        all.sort_by(|one: &StoredBackup, other| (other.taken_at, &other.name).cmp(&(one.taken_at, &one.name)));
+        Ok(all)
+    }
+
+    /// Removes expired backups. Returns how many. A failure is logged only: the new backup is complete.
+    pub(super) fn prune(&self, keep: Option<u32>, keep_for: Option<u64>, now: i64) -> usize {
+        let all = self.owned().unwrap_or_default();
+        let expired = retention::expired(&all, keep, keep_for, now);
+        expired.into_iter().filter(|backup| backup.name != self.name).filter(|backup| self.remove(&backup.name)).count()
+    }
+
+    fn remove(&self, name: &str) -> bool {
+        // The description goes last: without it, nothing would say whose the file is.
+        for path in [self.path(name, ".db"), self.path(name, ".json")] {
+            if let Err(error) = files::remove(&path) {
+                eprintln!("{} cannot be removed: {error}", path.display());
+                return false;
+            }
+        }
+        eprintln!("removed the backup {name}");
+        true
+    }
+
+    /// Removes unfinished snapshots of runs that were killed.
+    fn remove_abandoned(&self) {
+        let before = SystemTime::now().checked_sub(ABANDONED);
+        for entry in fs::read_dir(&self.directory).into_iter().flatten().flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let is_old = || entry.metadata().and_then(|metadata| metadata.modified()).is_ok_and(|at| Some(at) < before);
+            if name.trim_end_matches(".part").ends_with(PARTIAL) && is_old() {
+                let _ = files::remove(&entry.path());
+            }
+        }
+    }
+}
+
+/// The file that etcdctl writes before it renames it.
+fn with_part(path: &Path) -> PathBuf {
+    files::sibling(path, ".part")
+}
+
+/// A description; `None` if there is none that can be read.
+fn read(path: &Path) -> Result<Option<Manifest>, CommandFailure> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(serde_json::from_str(&text).ok()),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::InvalidData) => Ok(None),
+        Err(error) => Err(files::failed("read", path, &error, Reason::ToolFailed)),
+    }
+}
