@@ -75,7 +75,7 @@ pub struct MemberArgs {
 }
 
 impl MemberArgs {
-    fn render(&self, argv: &mut Argv) {
+    pub(crate) fn render(&self, argv: &mut Argv) {
         argv.value("name", &self.name);
         argv.value("peer-url", &self.peer_url);
         argv.values("peers-url", &self.peers_url);

@@ -1,4 +1,4 @@
-//! The command that takes a backup of an etcd cluster, and what it reports.
+//! The commands that take a backup of an etcd cluster, and restore one, and what they report.
 
 use std::path::PathBuf;
 
@@ -6,6 +6,7 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 
 use crate::argv::{AgentCommand, Argv};
+use crate::etcd::MemberArgs;
 use crate::postgres::snapshot_path;
 use crate::values::Seconds;
 
@@ -62,6 +63,48 @@ impl AgentCommand for EtcdTakeBackup {
         argv.values("keep", self.keep);
         argv.values("keep-for", self.keep_for);
         argv.unless_default("timeout", &self.timeout);
+    }
+}
+
+/// Restores a snapshot into the data directory of the first member of a new cluster: an init step of its pod.
+///
+/// Data that is there already stays as it is. Without data, --expect must be new, and etcd must not have run in this pod before: otherwise
+/// the member has lost what it acknowledged, and that is DataMissing. The agent first checks the snapshot: by --sha256, or by the description next to it that
+/// agent etcd-backup writes, or else by etcd's own checksum alone. It restores into a directory next to --data-dir, which it renames at the
+/// end.
+///
+/// Uses etcdutl, or etcdctl before 3.5, from PATH or /usr/local/bin.
+///
+/// Reasons: DataMissing SnapshotMissing ChecksumMismatch Corrupt RestoreFailed NoSpace PermissionDenied ToolFailed ToolMissing
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+#[command(args_override_self = true)]
+pub struct EtcdRestoreMember {
+    /// The snapshot
+    #[arg(long = "from", value_name = "FILE")]
+    pub snapshot: PathBuf,
+    /// The SHA-256 that it must have
+    #[arg(long, value_name = "HEX")]
+    pub sha256: Option<String>,
+    /// The directory of etcd-run in which the start of etcd is recorded
+    #[arg(long, value_name = "DIRECTORY")]
+    pub state: PathBuf,
+    /// Which member it is
+    #[command(flatten)]
+    pub member: MemberArgs,
+    /// What makes the ID of the cluster unique
+    #[arg(long, value_name = "TEXT")]
+    pub token: String,
+}
+
+impl AgentCommand for EtcdRestoreMember {
+    const NAME: &'static str = "etcd-restore";
+
+    fn render(&self, argv: &mut Argv) {
+        argv.value("from", self.snapshot.display());
+        argv.values("sha256", &self.sha256);
+        argv.value("state", self.state.display());
+        self.member.render(argv);
+        argv.value("token", &self.token);
     }
 }
 

@@ -18,7 +18,7 @@
 //! | `values.rs` | values of flags that several commands have, with their defaults |
 //! | `failure.rs` | failures, their reasons, exit codes |
 //! | `etcd.rs` | the commands for members of etcd clusters, and what they report |
-//! | `etcd_backup.rs` | the command that takes a backup of an etcd cluster, and what it reports |
+//! | `etcd_backup.rs` | the commands that take and restore backups of etcd clusters, and what they report |
 //! | `postgres/` | the commands for PostgreSQL, and what they report |
 
 mod argv;
@@ -36,7 +36,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 
 pub use argv::{AgentCommand, Argv};
 pub use etcd::{EtcdKeep, EtcdRun, EtcdWait, EtcdWaitResult, Expect, MemberArgs, START_VARIABLE, VolumeReport};
-pub use etcd_backup::{EtcdBackupResult, EtcdTakeBackup, RestoreProof, StoredBackup};
+pub use etcd_backup::{EtcdBackupResult, EtcdRestoreMember, EtcdTakeBackup, RestoreProof, StoredBackup};
 pub use failure::{AgentExit, FailureMessage, FailureReason};
 pub use postgres::{
     AccessRules, CreatedByInit, Measurement, Offline, PgBasebackup, PgDump, PgDumpResult, PgFinish, PgFinishResult,
@@ -69,6 +69,7 @@ pub enum Command {
     EtcdRun(EtcdRun),
     EtcdKeep(EtcdKeep),
     EtcdBackup(EtcdTakeBackup),
+    EtcdRestore(EtcdRestoreMember),
     PgPrepare(PgPrepare),
     PgRun(PgRun),
     PgReady(PgReady),

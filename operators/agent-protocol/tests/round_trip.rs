@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use agent_protocol::{
-    AccessRules, AgentCommand, Command, EtcdKeep, EtcdRun, EtcdTakeBackup, EtcdWait, Expect, Install, Jobs, MemberArgs,
-    Offline, PgBasebackup, PgDump, PgFinish, PgInit, PgPrepare, PgPrune, PgReady, PgRestore, PgRun, PgSurvey,
-    PgUpgrade, PgVerify, PgVersion, RunDir, Seconds, SqlFile, SqlFiles, VerificationMode,
+    AccessRules, AgentCommand, Command, EtcdKeep, EtcdRestoreMember, EtcdRun, EtcdTakeBackup, EtcdWait, Expect,
+    Install, Jobs, MemberArgs, Offline, PgBasebackup, PgDump, PgFinish, PgInit, PgPrepare, PgPrune, PgReady, PgRestore,
+    PgRun, PgSurvey, PgUpgrade, PgVerify, PgVersion, RunDir, Seconds, SqlFile, SqlFiles, VerificationMode,
 };
 use proptest::collection::vec;
 use proptest::option::of;
@@ -70,7 +70,11 @@ fn of_etcd() -> impl Strategy<Value = Command> {
             Command::EtcdBackup(EtcdTakeBackup { endpoints, to, owner, scratch, keep, keep_for, timeout })
         },
     );
-    prop_oneof![wait, run, keep, backup]
+    let restore =
+        (path(), of(text()), path(), member(), text()).prop_map(|(snapshot, sha256, state, member, token)| {
+            Command::EtcdRestore(EtcdRestoreMember { snapshot, sha256, state, member, token })
+        });
+    prop_oneof![wait, run, keep, backup, restore]
 }
 
 fn of_a_server() -> impl Strategy<Value = Command> {
@@ -184,6 +188,7 @@ fn argv(command: &Command) -> Vec<String> {
         Command::EtcdRun(of) => of.argv(),
         Command::EtcdKeep(of) => of.argv(),
         Command::EtcdBackup(of) => of.argv(),
+        Command::EtcdRestore(of) => of.argv(),
         Command::PgPrepare(of) => of.argv(),
         Command::PgRun(of) => of.argv(),
         Command::PgReady(of) => of.argv(),

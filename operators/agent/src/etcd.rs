@@ -7,7 +7,7 @@
 //! | `plan.rs` | every decision about a start; pure |
 //! | `data.rs`, `identity.rs` | whether there is data, and whether etcd has run in this pod; which member the data belongs to |
 //! | `members.rs`, `peers.rs`, `url.rs`, `dns.rs` | the member list and `--initial-cluster`, pure; querying peers; peer URLs; the resolver |
-//! | `backup.rs`, `backup/` | `etcd-backup`: takes, verifies and removes backups |
+//! | `backup.rs`, `backup/` | `etcd-backup` takes, verifies and removes backups; `etcd-restore` restores one |
 //! | `limits.rs`, `reserve.rs`, `volume_port.rs` | what etcd may take of its volume; space held back there; serving how full it is |
 
 pub(crate) mod backup;

@@ -37,7 +37,7 @@ use std::sync::atomic::AtomicBool;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use agent_protocol::Command;
-use cli::{CliExit, RunOptions, WaitOptions};
+use cli::{CliExit, RestoreOptions, RunOptions, WaitOptions};
 
 fn main() -> ExitCode {
     exit_on_termination_signals();
@@ -58,6 +58,7 @@ fn perform(command: Command) -> Result<(), CliExit> {
         Command::EtcdRun(options) => etcd::run::run(&RunOptions::new(options)?)?,
         Command::EtcdKeep(options) => etcd::keeper::run(&options),
         Command::EtcdBackup(options) => termination_message::report(&etcd::backup::back_up(&options)?),
+        Command::EtcdRestore(options) => etcd::backup::restore::restore(&RestoreOptions::new(options)?)?,
         Command::PgRun(options) => return Err(postgres::data_dir::run::run(&options).into()),
         // The kubelet asks for nothing but the exit code.
         Command::PgReady(options) => postgres::data_dir::run::ready(&options)?,

@@ -11,6 +11,7 @@ pub mod condition_type;
 mod options;
 mod pod;
 mod reason;
+mod restore;
 mod status;
 mod storage;
 mod tls;
@@ -19,6 +20,7 @@ pub use options::ALLOWED_OPTIONS;
 pub use pod::PodPolicy;
 pub(crate) use pod::{DENIED_ENV, DENIED_ENV_MESSAGE, LABELS};
 pub use reason::{EtcdClusterEvent, EtcdClusterReason};
+pub use restore::EtcdRestoreSource;
 pub use status::{EtcdClusterPhase, EtcdClusterStatus, EtcdStorageStatus, MemberRole, MemberStatus, Members};
 pub use storage::{EtcdStorage, OnDelete};
 pub use tls::{MemberSecret, StaticTls, TlsPolicy};
@@ -96,6 +98,14 @@ pub const DEFAULT_VERSION: &str = "3.6.16";
 #[x_kube(validation = Rule::new(unchanged(domain_of))
     .message("spec.pod.ClusterDomain cannot be changed: members are identified by their DNS names; create a new \
         cluster"))]
+#[x_kube(validation = Rule::new(
+    "!has(self.restore) || (has(oldSelf.restore) && self.restore == oldSelf.restore)"
+).message(
+    "spec.restore cannot be added or changed later: a cluster begins with a snapshot, or does not; create a new one"
+))]
+#[x_kube(validation = Rule::new("!has(self.restore) || !self.?storage.?ephemeral.orValue(false)").message(
+    "spec.restore needs volumes: remove storage.ephemeral"
+))]
 #[x_kube(validation = Rule::new(options::ONCE).message(
     "an etcd option is set twice, in spec.options or spec.quota and as a variable in spec.pod.etcdEnv: etcd would \
      not start; set it once"
@@ -156,6 +166,11 @@ pub struct EtcdClusterSpec {
     #[schemars(length(max = 32))]
     #[x_kube(validation = Rule::new(storage::BYTES).message("quota must be a quantity of bytes from 1 to 1Pi, such as 8Gi"))]
     pub quota: Option<String>,
+
+    /// Snapshot that the cluster begins with. Default: none, so the cluster begins empty. Can only be set when the
+    /// EtcdCluster is created; may be removed later, which changes nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restore: Option<EtcdRestoreSource>,
 }
 
 /// A semantic version without build metadata, which an image tag cannot contain.

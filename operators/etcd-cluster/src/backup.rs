@@ -16,11 +16,13 @@ use runtime::plan::Plan;
 use runtime::{Error, Operator};
 
 use crate::EtcdBackup;
+use crate::kind::BACKUP_CONTROLLER;
 use observe::BackupStores;
 use observed::BackupObserved;
 
 mod due;
 mod job;
+mod metrics;
 pub mod observe;
 pub mod observed;
 pub mod plan;
@@ -37,7 +39,7 @@ pub struct EtcdBackupOperator {
 
 impl EtcdBackupOperator {
     /// The controller's name.
-    pub const NAME: &'static str = "etcd-backup";
+    pub const NAME: &'static str = BACKUP_CONTROLLER;
 
     /// An operator over these caches.
     #[must_use]
@@ -68,6 +70,7 @@ impl Operator for EtcdBackupOperator {
     async fn observe(&self, backup: &Arc<EtcdBackup>) -> Result<BackupObserved, Error> {
         let mut observed = self.stores.read(backup, &self.agent_image);
         observed.observing_since = Some(*self.observing_since.get_or_init(runtime::clock::now));
+        metrics::report(&observed, runtime::clock::now());
         observed.namespace_assigns_uids = self.namespaces.assigns_uids(&backup.meta.key.namespace).await?;
         Ok(observed)
     }

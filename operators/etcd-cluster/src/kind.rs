@@ -42,5 +42,8 @@ impl CustomKind for EtcdBackupKind {
 /// The cached part of an EtcdBackup.
 pub type EtcdBackup = Custom<EtcdBackupKind>;
 
+/// The name of the controller of EtcdBackup.
+pub(crate) const BACKUP_CONTROLLER: &str = "etcd-backup";
+
 /// The name of the controller of EtcdCluster.
 pub(crate) const CONTROLLER: &str = "etcd-cluster";

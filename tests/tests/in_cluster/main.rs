@@ -24,6 +24,7 @@ mod etcd_pods_lost;
 mod etcd_replaced;
 mod etcd_resize;
 mod etcd_restart;
+mod etcd_restore;
 mod etcd_scope;
 mod etcd_single;
 mod etcd_upgrade;

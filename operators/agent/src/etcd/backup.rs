@@ -1,4 +1,4 @@
-//! `agent etcd-backup`: takes a backup of an etcd cluster, verifies it, and removes older ones.
+//! `agent etcd-backup` takes a backup of an etcd cluster, verifies it, and removes older ones; `agent etcd-restore` restores one.
 //!
 //! | file | contents |
 //! |---|---|
@@ -6,11 +6,13 @@
 //! | `programs.rs`, `output.rs` | how etcd's programs are run; what they print, pure |
 //! | `store.rs` | the directory with the backups |
 //! | `retention.rs` | which backups are removed; pure |
+//! | `restore.rs` | restores a snapshot into the data directory of a first member |
 //! | `verification.rs` | restores a snapshot into a throwaway member, and compares the hashes |
 
 mod choice;
 mod output;
 mod programs;
+pub(crate) mod restore;
 mod retention;
 mod store;
 mod verification;

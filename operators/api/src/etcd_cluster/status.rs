@@ -69,6 +69,9 @@ pub struct EtcdClusterStatus {
     /// Storage of the members; decided at creation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storage: Option<EtcdStorageStatus>,
+    /// Snapshot that the cluster began with: PVC and file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restored_from: Option<String>,
     /// Label selector of the pods, for autoscalers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selector: Option<String>,

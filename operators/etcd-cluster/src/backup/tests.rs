@@ -11,6 +11,7 @@ use runtime::plan::{Effect, Requeue};
 use runtime::projections::{Job, Pod};
 use serde_json::{Value, json};
 
+use super::metrics::overdue_since;
 use super::observed::{BackupObserved, SourceCluster};
 use super::plan::{BackupPlan, plan};
 use crate::{EtcdBackup, EtcdCluster};
@@ -238,6 +239,19 @@ fn an_interval_begins_at_once_and_skips_what_it_missed() {
     assert_eq!(of.running(), None);
     assert_eq!(of.succeed(at(61)), "b-20260301-100100");
     assert_eq!(of.succeed(at(605)), "b-20260301-101000");
+}
+
+#[test]
+fn while_a_backup_is_missing_the_newest_one_counts_as_overdue() {
+    let mut of = observed(&json!({ "schedule": "0 * * * *" }));
+    let since = |of: &BackupObserved, now| overdue_since(of, now);
+    assert_eq!((since(&of, at(60)), since(&of, at(4500))), (None, Some(at(0))), "there is none yet");
+    of.succeed(at(4500));
+    assert_eq!((since(&of, at(4600)), since(&of, at(8200))), (None, Some(at(4500))));
+    of.fail(at(8200));
+    assert_eq!(since(&of, at(8210)), Some(at(4500)));
+    of.edit().spec.suspend = true;
+    assert_eq!(since(&of, at(8210)), None);
 }
 
 #[test]

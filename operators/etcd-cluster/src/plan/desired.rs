@@ -195,13 +195,17 @@ fn template_of(cluster: &EtcdCluster, members: &MemberSet<'_>) -> String {
 /// A fingerprint of the parts of the spec that determine pods. Earlier managers serialized integer quantities as `numbers`.
 pub(super) fn template(cluster: &EtcdCluster, numbers: bool) -> String {
     let spec = &cluster.spec;
-    let parts = json!({
+    let mut parts = json!({
         "pod": pod_parts(cluster, numbers),
         "repository": spec.repository,
         "options": spec.options,
         "quota": spec.quota,
         "restartedAt": cluster.restarted_at,
     });
+    // The pod that restores the snapshot holds on to the PVC with it: once the cluster exists, it is replaced as after an edit.
+    if let Some(restore) = spec.restore.as_ref().filter(|_| cluster.status.cluster_id.is_none()) {
+        parts["restore"] = json!(restore);
+    }
     format!("{:016x}", names::fingerprint(&parts.to_string()))
 }
 

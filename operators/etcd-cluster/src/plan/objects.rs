@@ -36,7 +36,7 @@ pub(super) use pod::{begun, labeled, next_image, placement, pod, pod_labels, ret
 pub(super) use ports::CLIENT_PORT;
 pub(crate) use ports::VOLUME_PORT;
 pub(super) use probes::has_health_probes;
-pub(super) use programs::{AGENT, AGENT_PATH, ETCD, ETCD_PATH, WAIT};
+pub(super) use programs::{AGENT, AGENT_PATH, ETCD, ETCD_PATH, RESTORE, WAIT};
 pub use services::client_service;
 pub(super) use services::{clients, peers};
 pub(super) use trial::{MEMBER, trial};

@@ -11,6 +11,7 @@ use super::desired::Desired;
 use super::member_set::{MemberSet, MemberView, hex};
 use super::membership::{EtcdStep, LeaderTransfer, filling_from, leader_transfer_state};
 use super::{Observed, objects};
+use crate::EtcdCluster;
 
 mod conditions;
 mod events;
@@ -53,6 +54,7 @@ pub(super) fn of(
         ready: Some(format!("{ready}/{}", cluster.spec.size)),
         leader: members::leader(&statuses)
             .or_else(|| before.leader.clone().filter(|_| !members.list_known && state.answers)),
+        restored_from: before.restored_from.clone().or_else(|| restored_from(cluster).filter(|_| latched)),
         filling_from: filling_from(observed, members, step),
         leader_moved_for: moved_for,
         leader_moving_from: moving_from,
@@ -63,6 +65,12 @@ pub(super) fn of(
         cluster_id,
         contract: Contract { conditions: conditions::all(cluster, desired, &state, now), ..before.contract.clone() },
     }
+}
+
+/// The snapshot that a cluster begins with.
+fn restored_from(cluster: &EtcdCluster) -> Option<String> {
+    let source = cluster.spec.restore.as_ref().filter(|_| cluster.status.cluster_id.is_none())?;
+    Some(format!("PVC {}, {}", source.claim_name, source.file))
 }
 
 /// The cluster id that a member reports, which is latched. The member must be in the list of its cluster, because another pod may

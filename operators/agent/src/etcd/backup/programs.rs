@@ -23,6 +23,16 @@ const LONGEST_LOG: usize = 64 << 10;
 #[derive(Debug)]
 pub(super) struct EtcdTools(PathBuf);
 
+/// What a snapshot is restored into: the data directory, which does not exist yet, of the only member of a new cluster.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RestoreTarget<'a> {
+    pub(super) data_dir: &'a Path,
+    pub(super) name: &'a str,
+    pub(super) peer_url: &'a str,
+    pub(super) token: &'a str,
+    pub(super) timeout: Duration,
+}
+
 /// A command line that grows.
 pub(super) struct CommandLine(Command);
 
@@ -63,9 +73,26 @@ impl EtcdTools {
         self.program("etcdctl").arg(format!("--endpoints={endpoint}"))
     }
 
-    /// The program that restores snapshots: etcdutl, or etcdctl before 3.5.
-    pub(super) fn restorer(&self) -> CommandLine {
-        self.program(if self.0.join("etcdutl").is_file() { "etcdutl" } else { "etcdctl" })
+    /// Restores a snapshot.
+    pub(super) fn restore(&self, snapshot: &Path, target: &RestoreTarget<'_>) -> Result<(), CommandFailure> {
+        let RestoreTarget { data_dir, name, peer_url, token, timeout } = *target;
+        // Before 3.5 there is no etcdutl.
+        let program = if self.0.join("etcdutl").is_file() { "etcdutl" } else { "etcdctl" };
+        let restore = self
+            .program(program)
+            .arg("snapshot")
+            .arg("restore")
+            .arg(snapshot)
+            .arg(format!("--name={name}"))
+            .arg(format!("--data-dir={}", data_dir.display()))
+            .arg(format!("--initial-cluster={name}={peer_url}"))
+            .arg(format!("--initial-cluster-token={token}"))
+            .arg(format!("--initial-advertise-peer-urls={peer_url}"));
+        let restored = self.run_for(restore.into_command(), timeout, "the snapshot is restored");
+        restored.map(drop).map_err(|failure| match failure.reason() {
+            Reason::ToolFailed => CommandFailure::new(Reason::RestoreFailed, failure.message()),
+            _ => failure,
+        })
     }
 
     /// What a member says about itself.

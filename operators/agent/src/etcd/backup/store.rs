@@ -178,7 +178,7 @@ fn with_part(path: &Path) -> PathBuf {
 }
 
 /// A description; `None` if there is none that can be read.
-fn read(path: &Path) -> Result<Option<Manifest>, CommandFailure> {
+pub(super) fn read(path: &Path) -> Result<Option<Manifest>, CommandFailure> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(serde_json::from_str(&text).ok()),
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::InvalidData) => Ok(None),

@@ -12,13 +12,15 @@ use agent_protocol::RestoreProof;
 
 use super::choice::Candidate;
 use super::output::{self, KeyHash};
-use super::programs::{self, EtcdTools};
+use super::programs::{self, EtcdTools, RestoreTarget};
 use crate::failure::{CommandFailure, Reason};
 use crate::files::{self, ScratchDirectory};
 use crate::progress::WaitLogger;
 
 /// How long a restore, and the start of the member, may take each.
 const RESTORE_TIMEOUT: Duration = Duration::from_secs(3000);
+/// The name of the throwaway member.
+const NAME: &str = "verification";
 /// How often the member that the snapshot is from is asked for its hash.
 const SOURCE_ATTEMPTS: u32 = 3;
 
@@ -88,21 +90,9 @@ struct ThrowawayMember {
 impl ThrowawayMember {
     fn restore(programs: &EtcdTools, snapshot: &Path, directory: &Path) -> Result<Self, CommandFailure> {
         let (data, peer) = (directory.join("data"), format!("http://127.0.0.1:{}", free_port()?));
-        let restore = programs
-            .restorer()
-            .arg("snapshot")
-            .arg("restore")
-            .arg(snapshot)
-            .arg("--name=verification")
-            .arg(format!("--data-dir={}", data.display()))
-            .arg(format!("--initial-cluster=verification={peer}"))
-            .arg(format!("--initial-advertise-peer-urls={peer}"));
-        programs
-            .run_for(restore.into_command(), RESTORE_TIMEOUT, "the snapshot is restored for its verification")
-            .map_err(|failure| match failure.reason() {
-                Reason::ToolFailed => CommandFailure::new(Reason::RestoreFailed, failure.message()),
-                _ => failure,
-            })?;
+        let target =
+            RestoreTarget { data_dir: &data, name: NAME, peer_url: &peer, token: NAME, timeout: RESTORE_TIMEOUT };
+        programs.restore(snapshot, &target)?;
         Self::start(programs, &data, &peer, directory.join("log"))
     }
 
@@ -110,13 +100,13 @@ impl ThrowawayMember {
         let endpoint = format!("http://127.0.0.1:{}", free_port()?);
         let mut command = programs
             .program("etcd")
-            .arg("--name=verification")
+            .arg(format!("--name={NAME}"))
             .arg(format!("--data-dir={}", data.display()))
             .arg(format!("--listen-client-urls={endpoint}"))
             .arg(format!("--advertise-client-urls={endpoint}"))
             .arg(format!("--listen-peer-urls={peer}"))
             .arg(format!("--initial-advertise-peer-urls={peer}"))
-            .arg(format!("--initial-cluster=verification={peer}"))
+            .arg(format!("--initial-cluster={NAME}={peer}"))
             .into_command();
         let file = File::create(&log).map_err(|error| files::failed("created", &log, &error, Reason::ToolFailed))?;
         command.stdout(Stdio::null()).stderr(file);

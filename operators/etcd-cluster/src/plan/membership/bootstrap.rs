@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use api::condition_type::READY;
-use api::etcd_cluster::EtcdClusterReason;
+use api::etcd_cluster::{EtcdClusterReason, EtcdRestoreSource};
 use api::{ConditionStatus, ReconcileReason};
 use jiff::{SignedDuration, Timestamp};
 use runtime::plan::ChildState;
@@ -49,7 +49,18 @@ pub(super) fn step(observed: &Observed, members: &MemberSet<'_>, desired: &Desir
         return EtcdStep::DeletePod { name: seed.name.clone() };
     }
     start_second(observed, members, desired, seed)
-        .unwrap_or_else(|| EtcdStep::poll(EtcdClusterReason::Creating, waiting_message(seed)))
+        .unwrap_or_else(|| EtcdStep::poll(EtcdClusterReason::Creating, creating_message(observed, seed)))
+}
+
+/// What a new cluster waits for.
+fn creating_message(observed: &Observed, seed: &MemberView<'_>) -> String {
+    let waiting = waiting_message(seed);
+    match &observed.cluster.spec.restore {
+        Some(EtcdRestoreSource { claim_name, file, .. }) => {
+            format!("restoring the snapshot {file} of the PVC {claim_name}: {waiting}")
+        }
+        None => waiting,
+    }
 }
 
 /// Recovers the lost status of a cluster that exists. As soon as a member answers, the cluster is latched again. Until then the
@@ -197,7 +208,8 @@ fn start_second(
     desired: &Desired,
     seed: &MemberView<'_>,
 ) -> Option<EtcdStep> {
-    if desired.size < 2 || failure_message(seed).is_some() {
+    // Its pod is as those of a cluster that exists.
+    if desired.size < 2 || failure_message(seed).is_some() || observed.cluster.spec.restore.is_some() {
         return None;
     }
     let start = |name| Some(EtcdStep::Start { name, state: InitialState::Existing });

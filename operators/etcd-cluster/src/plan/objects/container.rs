@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use agent_protocol::{AgentCommand, EtcdRun, EtcdWait, Expect, MemberArgs, START_VARIABLE, Seconds};
+use agent_protocol::{AgentCommand, EtcdRestoreMember, EtcdRun, EtcdWait, Expect, MemberArgs, START_VARIABLE, Seconds};
+use api::etcd_cluster::EtcdRestoreSource;
 use etcd_sizing::Limits;
 use k8s_openapi::api::core::v1::{
     Container, ContainerPort, EnvVar, EnvVarSource, ObjectFieldSelector, ResourceRequirements, VolumeMount,
@@ -13,13 +14,16 @@ use super::given::{is_given, largest_request, quota_follows_volume};
 use super::initial_state::{InitialState, START};
 use super::ports::{CLIENT_PORT, METRICS_PORT, PEER_PORT, VOLUME_PORT};
 use super::probes;
-use super::programs::{AGENT, AGENT_PATH, ETCD, ETCD_PATH, WAIT};
+use super::programs::{AGENT, AGENT_PATH, ETCD, ETCD_PATH, RESTORE, WAIT};
 use crate::EtcdCluster;
 use crate::plan::desired::Desired;
 use crate::plan::names::{client_url, peer_url, peers_url};
 
 /// The volume with a member's data.
 pub(super) const DATA_VOLUME: &str = "etcd-data";
+/// The volume with the snapshot that a new cluster begins with, and its directory.
+pub(super) const SNAPSHOT_VOLUME: &str = "snapshot";
+const SNAPSHOT_DIR: &str = "/snapshot";
 /// The volume with the agent, which exists as long as the pod.
 pub(super) const AGENT_VOLUME: &str = "agent";
 const AGENT_DIR: &str = "/multi-operator";
@@ -39,6 +43,7 @@ pub(super) fn init(
     desired: &Desired,
     member: &str,
     state: InitialState,
+    token: &str,
 ) -> Vec<Container> {
     let mut steps = Vec::new();
     if state == InitialState::Existing && !desired.version.has_learners() {
@@ -62,7 +67,40 @@ pub(super) fn init(
         volume_mounts: Some(mounts()),
         ..Container::default()
     });
+    if let Some(source) = cluster.spec.restore.as_ref().filter(|_| state == InitialState::New) {
+        steps.push(restore(cluster, desired, member, token, source));
+    }
     steps
+}
+
+/// Restores the snapshot that the cluster begins with.
+fn restore(
+    cluster: &EtcdCluster,
+    desired: &Desired,
+    member: &str,
+    token: &str,
+    source: &EtcdRestoreSource,
+) -> Container {
+    let command = EtcdRestoreMember {
+        snapshot: format!("{SNAPSHOT_DIR}/{}", source.file).into(),
+        sha256: source.sha256.clone(),
+        state: AGENT_DIR.into(),
+        member: member_args(cluster, member, InitialState::New),
+        token: token.to_owned(),
+    };
+    let snapshot = VolumeMount { read_only: Some(true), ..mount(SNAPSHOT_VOLUME, SNAPSHOT_DIR) };
+    let mut volume_mounts = mounts();
+    volume_mounts.push(snapshot);
+    Container {
+        name: RESTORE.to_owned(),
+        image: Some(desired.image()),
+        command: Some(command.command(INSTALLED_AGENT)),
+        env: Some(agent_variables(InitialState::New)),
+        resources: resources(cluster),
+        security_context: Some(restricted_container()),
+        volume_mounts: Some(volume_mounts),
+        ..Container::default()
+    }
 }
 
 /// Checks that the image can be pulled and has etcd.

@@ -65,9 +65,16 @@ pub(in crate::plan) fn pod(
         ),
         priority_class_name: policy.priority_class_name.clone(),
         image_pull_secrets: non_empty(policy.image_pull_secrets.clone()),
-        init_containers: Some(container::init(cluster, &observed.agent_image, desired, member, state)),
+        init_containers: Some(container::init(
+            cluster,
+            &observed.agent_image,
+            desired,
+            member,
+            state,
+            &observed.new_member_name,
+        )),
         containers: vec![container::etcd(cluster, desired, member, state, &observed.new_member_name, volume)],
-        volumes: Some(volumes(desired, member)),
+        volumes: Some(volumes(cluster, desired, member, state)),
         ..PodSpec::default()
     };
     let pod = CorePod { metadata, spec: Some(spec), status: None };
@@ -119,12 +126,14 @@ pub(in crate::plan) fn begun(live: &Pod) -> Apply {
     Apply::part(Pod::KIND, &live.meta, "begun", &json!({ "metadata": { "annotations": annotations } }))
 }
 
-fn volumes(desired: &Desired, member: &str) -> Vec<Volume> {
+fn volumes(cluster: &EtcdCluster, desired: &Desired, member: &str, state: InitialState) -> Vec<Volume> {
     let data = match desired.durable {
         true => claim_volume(container::DATA_VOLUME, member),
         false => empty_volume(container::DATA_VOLUME),
     };
-    vec![data, empty_volume(container::AGENT_VOLUME)]
+    let source = cluster.spec.restore.as_ref().filter(|_| state == InitialState::New);
+    let snapshot = source.map(|source| claim_volume(container::SNAPSHOT_VOLUME, &source.claim_name));
+    [data, empty_volume(container::AGENT_VOLUME)].into_iter().chain(snapshot).collect()
 }
 
 /// Spreads members across nodes, if possible.

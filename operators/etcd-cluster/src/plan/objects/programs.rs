@@ -6,6 +6,8 @@ pub(in crate::plan) const ETCD: &str = "etcd";
 pub(in crate::plan) const AGENT: &str = "agent";
 /// The name of the init step.
 pub(in crate::plan) const WAIT: &str = "wait";
+/// The name of the init step that restores a snapshot.
+pub(in crate::plan) const RESTORE: &str = "restore";
 /// The path of etcd in its image.
 pub(in crate::plan) const ETCD_PATH: &str = "/usr/local/bin/etcd";
 /// The path of the agent in the manager's image.

@@ -155,3 +155,72 @@ fn a_new_cluster_does_not_start_on_a_retired_volume() {
     let third = begun(&[&first, &second]);
     assert!(third != first && third != second, "nor the second time");
 }
+
+/// Its pod is one of its own kind until the cluster exists, and is replaced after that: it holds on to the PVC with the snapshot.
+#[test]
+fn the_first_member_restores_the_snapshot_that_the_cluster_begins_with() {
+    let restore = json!({ "claimName": "store", "file": "b/b-1.db" });
+    let spec = json!({ "size": 3, "restore": restore });
+    let begun = plan(&observed(&spec, &decided()), Timestamp::UNIX_EPOCH);
+    let pods: Vec<&Value> = begun
+        .effects
+        .iter()
+        .filter_map(|effect| match effect {
+            Effect::Create(create) if create.kind.kind == "Pod" => Some(&create.body),
+            _ => None,
+        })
+        .collect();
+    let [pod] = &*pods else { panic!("{pods:?}") };
+    let step = &pod["spec"]["initContainers"][1];
+    assert_eq!((step["name"].as_str(), step["image"].as_str()), (Some("restore"), Some("quay.io/coreos/etcd:v3.6.16")));
+    let command = step["command"].to_string();
+    for part in [
+        "--from=/snapshot/b/b-1.db",
+        "--expect=$(MULTI_OPERATOR_START)",
+        "--token=c-aaaaaaaaaa",
+        "--state=/multi-operator",
+    ] {
+        assert!(command.contains(part), "{part} is not in {command}");
+    }
+    assert_eq!(pod["spec"]["volumes"][2]["persistentVolumeClaim"]["claimName"], "store");
+    let first = names::first(&observed(&spec, &decided()).cluster);
+    let mut seen = observed(&spec, &decided());
+    let template = pod["metadata"]["annotations"]["multi-operator.example.com/template"].as_str().unwrap().to_owned();
+    let mut live = super::members::pod(&first, &template, &json!({ "running": { "startedAt": at(0) } }), 0, at(9));
+    live.details.as_mut().unwrap().annotations.insert("multi-operator.example.com/start".into(), "new".into());
+    seen.pods.push(Arc::new(live));
+    let waits = plan(&seen, Timestamp::UNIX_EPOCH);
+    assert!(
+        !waits.effects.iter().any(|effect| created(effect).is_some()),
+        "the second member waits: {:?}",
+        waits.effects
+    );
+    let message = waits.status.unwrap().contract.condition("Ready").unwrap().message.clone();
+    assert!(message.contains("restoring the snapshot b/b-1.db of the PVC store: "), "{message}");
+    let without = observed(&json!({ "size": 3 }), &bootstrapped());
+    let latched = observed(&spec, &bootstrapped());
+    let templates = [&without, &latched].map(|seen| crate::plan::desired::template(&seen.cluster, false));
+    assert_eq!(templates[0], templates[1], "the pods of a cluster that exists do not depend on it");
+    assert_ne!(templates[0], template);
+}
+
+#[test]
+fn the_status_keeps_what_the_cluster_began_with() {
+    let spec = json!({ "size": 1, "restore": { "claimName": "store", "file": "b.db" } });
+    let (_, status) = planned(&spec, &bootstrapped());
+    assert_eq!(status.restored_from, None, "it is recorded only when the cluster begins");
+    let mut seen = observed(&spec, &decided());
+    let first = names::first(&seen.cluster);
+    let endpoint = EndpointStatus { cluster_id: 9, member_id: 7, leader: 7, ..EndpointStatus::default() };
+    seen.etcd.endpoints.insert(first.as_str().into(), Ok(endpoint));
+    let member = ListedMember {
+        id: 7,
+        peer_urls: vec![format!("http://{first}.c.n.svc:2380")],
+        name: first.clone(),
+        learner: false,
+    };
+    seen.etcd.members = Ok(vec![member]);
+    seen.pods.push(Arc::new(pod(&first, "t", &json!({ "running": { "startedAt": at(0) } }), 0, at(9))));
+    let status = plan(&seen, Timestamp::UNIX_EPOCH).status.unwrap();
+    assert_eq!((status.cluster_id.is_some(), status.restored_from.as_deref()), (true, Some("PVC store, b.db")));
+}

@@ -1,0 +1,101 @@
+//! `agent etcd-restore`: restores a snapshot into the data directory of the first member of a new cluster.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+use std::time::Duration;
+
+use super::programs::{EtcdTools, RestoreTarget};
+use super::store;
+use crate::cli::RestoreOptions;
+use crate::etcd::data::{self, StartMarker};
+use crate::etcd::plan::start;
+use crate::failure::{CommandFailure, Reason};
+use crate::files;
+
+/// How long a restore may take.
+const TIMEOUT: Duration = Duration::from_secs(6 * 3600);
+
+/// Restores it, unless there is data.
+pub(crate) fn restore(options: &RestoreOptions) -> Result<(), CommandFailure> {
+    let (member, data_dir) = (options.member.identity(), &options.member.data_dir);
+    if data::present(data_dir)? {
+        eprintln!("there is data in {}: nothing is restored", data_dir.display());
+        return Ok(());
+    }
+    // As before a start of etcd: a member that has lost its data must not come back with that of the snapshot.
+    let previous = StartMarker::new(&options.state).previous_run(data_dir)?;
+    start(&member, false, options.member.expect, previous)?;
+    let tools = EtcdTools::find()?;
+    check(&options.snapshot, options.sha256.as_deref())?;
+    let unfinished = files::sibling(data_dir, ".restoring");
+    let failed = |what: &str, path: &Path, error| files::failed(what, path, &error, Reason::ToolFailed);
+    files::remove(&unfinished).map_err(|error| failed("removed", &unfinished, error))?;
+    eprintln!("restoring {}", options.snapshot.display());
+    let target = RestoreTarget {
+        data_dir: &unfinished,
+        name: member.name,
+        peer_url: &member.url.to_string(),
+        token: &options.token,
+        timeout: TIMEOUT,
+    };
+    if let Err(failure) = tools.restore(&options.snapshot, &target) {
+        // The space is needed for the next attempt.
+        let _ = files::remove(&unfinished);
+        return Err(failure);
+    }
+    // An etcd that exited before it created its log has left directories without one.
+    files::remove(data_dir).map_err(|error| failed("removed", data_dir, error))?;
+    fs::rename(&unfinished, data_dir)
+        .and_then(|()| files::sync_directory(data_dir.parent().unwrap_or(Path::new("/"))))
+        .map_err(|error| failed("written", data_dir, error))
+}
+
+/// Checks that the snapshot is as it was written, as far as that is known.
+fn check(snapshot: &Path, sha256: Option<&str>) -> Result<(), CommandFailure> {
+    let found = files::digest(snapshot, false).map_err(|error| match error.kind() {
+        ErrorKind::NotFound | ErrorKind::IsADirectory => {
+            CommandFailure::new(Reason::SnapshotMissing, format!("there is no snapshot {}", snapshot.display()))
+        }
+        _ => files::failed("read", snapshot, &error, Reason::ToolFailed),
+    })?;
+    let described = store::read(&snapshot.with_extension("json"))?.map(|manifest| manifest.backup.sha256);
+    match sha256.map(str::to_owned).or(described) {
+        Some(expected) if expected != found.1 => {
+            let message = format!(
+                "{} has the SHA-256 {}, and not {expected}: it is not what was written",
+                snapshot.display(),
+                found.1
+            );
+            Err(CommandFailure::new(Reason::ChecksumMismatch, message))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_snapshot_is_checked_by_the_given_checksum_or_by_its_description() {
+        let directory = std::env::temp_dir().join(format!("agent-restore-{}", std::process::id()));
+        fs::create_dir_all(&directory).unwrap();
+        let snapshot = directory.join("s.db");
+        let reason = |sha256| check(&snapshot, sha256).err().map(|failure| failure.reason());
+        assert_eq!(reason(None), Some(Reason::SnapshotMissing));
+        fs::write(&snapshot, "abc").unwrap();
+        let right = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert_eq!(
+            (reason(None), reason(Some(right)), reason(Some("00"))),
+            (None, None, Some(Reason::ChecksumMismatch))
+        );
+        let describe =
+            |sha256| fs::write(directory.join("s.json"), format!(r#"{{"owner": "u", "sha256": "{sha256}"}}"#));
+        describe("00").unwrap();
+        assert_eq!(reason(None), Some(Reason::ChecksumMismatch));
+        describe(right).unwrap();
+        assert_eq!(reason(None), None);
+        fs::remove_dir_all(&directory).unwrap();
+    }
+}
