@@ -75,7 +75,13 @@ fn follow(observed: &BackupObserved, run: &EtcdBackupRun, now: Timestamp) -> Bac
 fn settle(observed: &BackupObserved, status: EtcdBackupStatus, now: Timestamp) -> BackupPlan {
     let suspended = observed.backup.spec.suspend;
     let status = status::idle(status, &NextBackup::Never, suspended, now);
-    Plan { status: Some(status), next: Requeue::After(REQUEUE_AFTER_STEP), ..Plan::nothing() }
+    let event = status::completed_event(&observed.backup.status, &status);
+    Plan {
+        status: Some(status),
+        events_after_status: event.into_iter().collect(),
+        next: Requeue::After(REQUEUE_AFTER_STEP),
+        ..Plan::nothing()
+    }
 }
 
 /// Begins the backup that is due.

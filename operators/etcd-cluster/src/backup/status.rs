@@ -1,11 +1,12 @@
 //! Pure: the status of an EtcdBackup.
 
 use agent_protocol::{EtcdBackupResult, RestoreProof, StoredBackup};
-use api::Contract;
 use api::etcd_backup::{BackupVerification, EtcdBackupEntry, EtcdBackupReason, EtcdBackupStatus};
+use api::{Contract, condition_type};
 use jiff::{Timestamp, Unit};
 use runtime::message;
-use runtime::status::conditions::Summary;
+use runtime::plan::EventDraft;
+use runtime::status::conditions::{self, Summary};
 
 use super::due::NextBackup;
 use super::observed::BackupObserved;
@@ -33,8 +34,22 @@ pub(super) fn running(observed: &BackupObserved, status: Status, now: Timestamp)
             let message = format!("{doing}, but its pod waits: {}", diagnosis.message);
             with(status, &Summary::Reconciling, EtcdBackupReason::PodInTrouble, message, now)
         }
-        None => with(status, &Summary::Reconciling, EtcdBackupReason::BackupRunning, doing, now),
+        // What there is stays good while another one is taken.
+        None => match status.backups.first().filter(|_| status.failures == 0) {
+            Some(newest) => {
+                let message = format!("{doing}; the newest one is {}, of revision {}", newest.name, newest.revision);
+                with(status, &Summary::Ready, EtcdBackupReason::BackupRunning, message, now)
+            }
+            None => with(status, &Summary::Reconciling, EtcdBackupReason::BackupRunning, doing, now),
+        },
     }
+}
+
+/// The Event of a backup that is complete, unless the condition Ready announces it.
+pub(super) fn completed_event(before: &Status, after: &Status) -> Option<EventDraft> {
+    let announced = !conditions::transitions(&before.contract, &after.contract).is_empty();
+    let ready = after.contract.condition(condition_type::READY).filter(|_| after.succeeded && !announced)?;
+    Some(EventDraft { warning: false, reason: ready.reason.clone(), message: ready.message.clone() })
 }
 
 /// A backup is complete.

@@ -267,6 +267,32 @@ fn each_value_of_the_annotation_requests_one_backup() {
     assert_ne!(of.succeed(at(4)), first);
 }
 
+/// Whoever watches the health of an EtcdBackup is not alarmed each night.
+#[test]
+fn while_another_backup_is_taken_it_stays_ready_and_an_event_tells_the_result() {
+    let mut of = observed(&json!({ "backupPolicy": { "backupIntervalInSecond": 60 } }));
+    of.step(at(0));
+    assert!(!of.status().contract.is_true(READY), "there is no backup yet");
+    of.succeed(at(0));
+    of.step(at(60));
+    let message = of.status().contract.condition(READY).unwrap().message.clone();
+    assert_eq!((of.status().contract.is_true(READY), of.reason()), (true, "BackupRunning"));
+    assert!(message.ends_with("the newest one is b-20260301-100000, of revision 7"), "{message}");
+    let name = of.running().unwrap().to_owned();
+    of.job(&name, Some("Complete"));
+    of.pod(&name, 0, &result(&name, at(60)));
+    let events = of.step(at(61)).events_after_status;
+    assert_eq!(
+        events.iter().map(|event| (event.warning, event.reason.as_str())).collect::<Vec<_>>(),
+        [(false, "BackupVerified")]
+    );
+    // A failure is no small thing, and ends with the next success.
+    of.jobs.clear();
+    of.fail(at(120));
+    of.step(at(200));
+    assert!(!of.status().contract.is_true(READY));
+}
+
 #[test]
 fn suspended_backups_do_not_begin() {
     let mut of = observed(&json!({ "suspend": true }));
