@@ -22,7 +22,7 @@ use crate::values::Seconds;
 ///
 /// Uses etcdctl, etcdutl (from 3.5 on) and etcd, from PATH or /usr/local/bin.
 ///
-/// Result: {"backup": ENTRY, "reused", "backups": [ENTRY] (the newest 8), "count", "bytes" (of all), "removed"}, where ENTRY is {"name", "takenAt",
+/// Result: {"backup", "reused", "backups" (the newest 8), "count", "bytes" (of all), "removed"}, where a backup is {"name", "takenAt",
 /// "revision", "bytes", "sha256", "version", "clusterID", "member", "verification"}
 ///
 /// Reasons: ConnectionFailed AuthenticationFailed DataInUse Corrupt CountMismatch RestoreFailed CannotStart NoSpace PermissionDenied
