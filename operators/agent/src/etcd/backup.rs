@@ -32,8 +32,10 @@ use store::{BackupDirectory, Manifest};
 
 /// How long to retry while no member answers.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(60);
-/// How many backups the result lists: a termination message has 4096 bytes.
+/// How many backups the result lists at most.
 const LISTED: usize = 8;
+/// How many bytes of JSON they may take in total: the kubelet truncates a termination message after 4096 bytes.
+const LISTED_BYTES: usize = 3000;
 
 /// Takes a backup, or reports the one that an earlier run has completed.
 pub(crate) fn back_up(options: &EtcdTakeBackup) -> Result<EtcdBackupResult, CommandFailure> {
@@ -52,8 +54,19 @@ pub(crate) fn back_up(options: &EtcdTakeBackup) -> Result<EtcdBackupResult, Comm
     let removed = store.prune(options.keep, options.keep_for, now);
     let mut all = store.owned()?;
     let (number, bytes) = (count(all.len()), all.iter().map(|backup| backup.bytes).sum());
-    all.truncate(LISTED);
+    fit(&mut all);
     Ok(EtcdBackupResult { backup: entry, reused, backups: all, count: number, bytes, removed: count(removed) })
+}
+
+/// Leaves as many of the newest backups as fit into the result.
+fn fit(all: &mut Vec<StoredBackup>) {
+    let mut bytes = 0;
+    let fitting = all.iter().take(LISTED).take_while(|backup| {
+        bytes += serde_json::to_vec(backup).map_or(LISTED_BYTES, |json| json.len());
+        bytes <= LISTED_BYTES
+    });
+    let number = fitting.count();
+    all.truncate(number);
 }
 
 /// Takes a new backup from the best member that lets it.
@@ -136,4 +149,35 @@ fn query(programs: &EtcdTools, endpoints: &[String]) -> Vec<Result<Candidate, St
 
 fn seconds(time: SystemTime) -> i64 {
     time.duration_since(UNIX_EPOCH).ok().and_then(|since| i64::try_from(since.as_secs()).ok()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_fits_into_a_termination_message() {
+        let backup = |length: usize| StoredBackup {
+            name: "n".repeat(62),
+            member: format!("http://{}:2379", "m".repeat(length)),
+            sha256: "a".repeat(64),
+            cluster_id: "f".repeat(16),
+            version: "3.6.16".to_owned(),
+            taken_at: 1_795_952_598,
+            revision: 1 << 40,
+            bytes: 1 << 40,
+            ..StoredBackup::default()
+        };
+        let listed = |length| {
+            let mut all = vec![backup(length); 20];
+            fit(&mut all);
+            let one = backup(length);
+            let result =
+                EtcdBackupResult { backup: one, reused: false, backups: all, count: 20, bytes: 1 << 50, removed: 3 };
+            assert!(serde_json::to_vec(&result).unwrap().len() < 4096);
+            result.backups.len()
+        };
+        assert_eq!(listed(30), LISTED);
+        assert!((4..LISTED).contains(&listed(240)), "{}", listed(240));
+    }
 }

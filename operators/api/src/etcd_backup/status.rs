@@ -56,7 +56,7 @@ pub struct EtcdBackupStatus {
     /// Size of all of them, in bytes.
     #[serde(default)]
     pub bytes: i64,
-    /// Newest complete backups, at most 8, the newest first.
+    /// Newest complete backups, the newest first, at most 8: fewer if their names are long.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub backups: Vec<EtcdBackupEntry>,
     /// The part that all kinds share.

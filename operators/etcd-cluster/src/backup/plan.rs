@@ -27,6 +27,8 @@ const REQUEUE_AFTER_STEP: Duration = Duration::from_millis(50);
 const POLL_FOR_RESULT: Duration = Duration::from_millis(200);
 /// While the cluster cannot be backed up.
 const POLL_FOR_CLUSTER: Duration = Duration::from_secs(10);
+/// Why a Job that has completed counts as failed.
+const UNREADABLE_RESULT: &str = "the Job has completed, but its result cannot be read; run again, it finds the backup";
 /// The longest time to the next look at the schedule.
 const LONGEST_WAIT: Duration = Duration::from_secs(3600);
 
@@ -57,7 +59,11 @@ fn follow(observed: &BackupObserved, run: &EtcdBackupRun, now: Timestamp) -> Bac
         JobProgress::Active(_) => Plan { status: Some(status::running(observed, status(), now)), ..Plan::nothing() },
         JobProgress::Complete(_, JobResult::Available(ended)) => {
             let result: EtcdBackupResult = AgentOutcome::of(ended).result();
-            settle(observed, status::succeeded(&status(), result), now)
+            // A message that does not parse has no name: nothing says that there is a backup.
+            match result.backup.name == run.name {
+                true => settle(observed, status::succeeded(&status(), result), now),
+                false => settle(observed, status::failed(observed, UNREADABLE_RESULT, now), now),
+            }
         }
         JobProgress::Complete(_, JobResult::Pending) => {
             Plan { next: Requeue::After(POLL_FOR_RESULT), ..Plan::nothing() }

@@ -300,41 +300,4 @@ fn suspended_backups_do_not_begin() {
     assert_eq!((of.running(), of.reason()), (None, "Suspended"));
 }
 
-/// Status is lost while the Job runs, and after it has ended.
-#[test]
-fn a_job_that_the_status_does_not_know_is_followed() {
-    let mut of = observed(&json!({ "schedule": "0 * * * *" }));
-    of.step(at(4500));
-    let name = of.running().unwrap().to_owned();
-    of.edit().status = EtcdBackupStatus::default();
-    of.job(&name, None);
-    of.step(at(4501));
-    let run = of.status().running.clone().unwrap();
-    assert_eq!((run.name.as_str(), run.scheduled), (name.as_str(), Some(at(3600))));
-    of.job(&name, Some("Failed"));
-    of.edit().status = EtcdBackupStatus::default();
-    assert!(matches!(&*of.step(at(4502)).effects, [Effect::Delete(_)]), "it is tried again under the same name");
-}
-
-/// The agent reports an old backup that is not among the newest.
-#[test]
-fn a_backup_that_was_found_is_not_taken_for_an_unknown_one() {
-    let mut of = observed(&json!({}));
-    of.step(at(1));
-    of.job("b", Some("Complete"));
-    let mut found = result("b", at(1));
-    found["backups"] = json!([result("b-2", at(2))["backup"]]);
-    of.pod("b", 0, &found);
-    of.step(at(2));
-    assert!(matches!(&*of.step(at(3)).effects, [Effect::Delete(_)]));
-    assert_eq!(of.running(), None);
-}
-
-#[test]
-fn a_result_that_was_lost_is_found_by_another_job() {
-    let mut of = observed(&json!({}));
-    of.step(at(1));
-    of.job("b", Some("Complete"));
-    assert!(matches!(&*of.step(at(2)).effects, [Effect::Delete(_)]));
-    assert_eq!(of.running(), Some("b"));
-}
+mod jobs;
