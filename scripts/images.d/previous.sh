@@ -3,18 +3,21 @@
 # one program by another, and not by itself under another tag.
 
 # Prints the directory with the files of PREVIOUS_COMMIT.
-previous_source() {
-  local folder=$CACHE/source/$PREVIOUS_COMMIT git
+previous_source() { source_of "$PREVIOUS_COMMIT"; }
+
+# source_of COMMIT: prints the directory with its files.
+source_of() {
+  local folder=$CACHE/source/$1 git
   # The user who runs this as root may read another user's clone.
   git=(git -c safe.directory='*' -C "$SCRIPTS/..")
   if [[ ! -e $folder/Cargo.lock ]]; then
     require_programs git:git
     # A shallow clone has the rest where it came from.
-    "${git[@]}" cat-file -e "$PREVIOUS_COMMIT^{commit}" 2>/dev/null || "${git[@]}" fetch --quiet --unshallow 2>/dev/null ||
-      die "the commit $PREVIOUS_COMMIT is not in this clone: git fetch --unshallow"
+    "${git[@]}" cat-file -e "$1^{commit}" 2>/dev/null || "${git[@]}" fetch --quiet --unshallow 2>/dev/null ||
+      die "the commit $1 is not in this clone: git fetch --unshallow"
     rm -rf "$folder" "$folder.new"
     mkdir -p "$folder.new"
-    "${git[@]}" archive "$PREVIOUS_COMMIT" | tar -x -C "$folder.new"
+    "${git[@]}" archive "$1" | tar -x -C "$folder.new"
     mv "$folder.new" "$folder"
   fi
   printf '%s' "$folder"

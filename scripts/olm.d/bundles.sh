@@ -11,14 +11,13 @@ local_catalog() {
   "$SCRIPTS/catalog" --inline --output "$1" "$work/previous" "$work/current"
 }
 
-# previous_bundle DIRECTORY [IMAGE]: the bundle of PREVIOUS_COMMIT: its CRDs, permissions and Deployment, and next to them, as long as
-# that commit has none of its own, what people wrote for bundles here.
+# previous_bundle DIRECTORY [IMAGE]: the bundle of PREVIOUS_COMMIT: its CRDs, permissions and Deployment, and next to them what people
+# wrote for bundles of its kinds later.
 previous_bundle() {
-  local source config=$1.config
-  source=$(previous_source) || return 1
+  local source manifests config=$1.config
+  source=$(previous_source) && manifests=$(source_of "$PREVIOUS_MANIFESTS_COMMIT") || return 1
   rm -rf "$config"
-  mkdir -p "$config" && cp -R "$source/config/." "$config/" || return 1
-  [[ -e $config/manifests ]] || cp -R "$SCRIPTS/../config/manifests" "$config/" || return 1
+  mkdir -p "$config" && cp -R "$source/config/." "$manifests/config/manifests" "$config/" || return 1
   "$SCRIPTS/bundle" "$PREVIOUS_VERSION" --config "$config" --image "${2:-$MANAGER_IMAGE:$PREVIOUS_TAG}" --output "$1"
 }
 

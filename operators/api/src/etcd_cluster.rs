@@ -104,7 +104,7 @@ pub const DEFAULT_VERSION: &str = "3.6.16";
     "spec.restore cannot be added or changed later: a cluster begins with a snapshot, or does not; create a new one"
 ))]
 #[x_kube(validation = Rule::new("!has(self.restore) || !self.?storage.?ephemeral.orValue(false)").message(
-    "spec.restore needs volumes: remove storage.ephemeral"
+    "spec.restore needs volumes for its members: remove spec.storage.ephemeral"
 ))]
 #[x_kube(validation = Rule::new(options::ONCE).message(
     "an etcd option is set twice, in spec.options or spec.quota and as a variable in spec.pod.etcdEnv: etcd would \
