@@ -40,6 +40,7 @@ family_version() {
     kustomize) module=sigs.k8s.io/kustomize/kustomize/v5 ;;
     kwok) module=sigs.k8s.io/kwok ;;
     httpbin) module=github.com/mccutchen/go-httpbin/v2 ;;
+    versitygw) module=github.com/versity/versitygw ;;
     olm | olm-images) module=github.com/operator-framework/operator-lifecycle-manager ;;
     actionlint) module=github.com/rhysd/actionlint ;;
     argocd) module=github.com/argoproj/argo-cd/v3 ;;
@@ -99,6 +100,7 @@ package_of() {
     kustomize) printf 'sigs.k8s.io/kustomize/kustomize/v5' ;;
     kwok) printf 'sigs.k8s.io/kwok/cmd/%s' "$2" ;;
     httpbin) printf 'github.com/mccutchen/go-httpbin/v2/cmd/%s' "$2" ;;
+    versitygw) printf 'github.com/versity/versitygw/cmd/%s' "$2" ;;
     actionlint) printf 'github.com/rhysd/actionlint/cmd/actionlint' ;;
     prometheus) printf 'github.com/prometheus/prometheus/cmd/%s' "$2" ;;
     argocd) printf 'github.com/argoproj/argo-cd/v3/cmd' ;;

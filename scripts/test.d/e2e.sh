@@ -4,7 +4,7 @@
 # The second scales the deployed manager to 0, and reads which permissions the first has used: so both share a cluster.
 e2e() {
   local status=0
-  suite_cluster e2e && choose_e2e_slices && operand_images etcd postgres httpbin && deploy_built || return
+  suite_cluster e2e && choose_e2e_slices && operand_images etcd postgres httpbin versitygw && deploy_built || return
   # The databases of each operator are about a quarter of what keeps the processors busy.
   room_of e2e && takes_room e2e $((RESULT - LEFT_OUT))
   in_cluster && remember_slices || status=1

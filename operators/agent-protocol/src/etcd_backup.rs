@@ -6,6 +6,7 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 
 use crate::argv::{AgentCommand, Argv};
+use crate::bucket::BucketArgs;
 use crate::etcd::MemberArgs;
 use crate::postgres::snapshot_path;
 use crate::values::Seconds;
@@ -17,24 +18,34 @@ use crate::values::Seconds;
 /// the hash of all keys and values with that of the member that the snapshot is from. Only then is the backup complete: DIRECTORY/NAME.db,
 /// the snapshot as etcdctl writes it, and DIRECTORY/NAME.json, which describes it.
 ///
+/// With --bucket, the agent uploads both files once the backup is verified, reads the snapshot back, and compares its checksum before it
+/// uploads the description. The objects are BUCKET/KEY and BUCKET/KEY.json; with --versioned, BUCKET/KEY_vREVISION_NAME and the same with
+/// .json. It overwrites and removes no object that it has not written for the same --owner.
+///
 /// If a complete backup of that name exists and its checksum is right, the agent reports it and takes no other. It removes nothing
 /// before a new backup is complete, and nothing of another --owner.
 ///
 /// Uses etcdctl, etcdutl (from 3.5 on) and etcd, from PATH or /usr/local/bin.
 ///
 /// Result: {"backup", "reused", "backups" (the newest 8), "count", "bytes" (of all), "removed"}, where a backup is {"name", "takenAt",
-/// "revision", "bytes", "sha256", "version", "clusterID", "member", "verification"}
+/// "revision", "bytes", "sha256", "version", "clusterID", "member", "verification", "path" (BUCKET/KEY)}
 ///
-/// Reasons: ConnectionFailed AuthenticationFailed DataInUse Corrupt CountMismatch RestoreFailed CannotStart NoSpace PermissionDenied
+/// Reasons: ConnectionFailed AuthenticationFailed DataInUse Corrupt ChecksumMismatch CountMismatch RestoreFailed CannotStart NoSpace PermissionDenied
 /// ToolFailed ToolMissing BadInput
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct EtcdTakeBackup {
     /// A member of the cluster: http://host:port
     #[arg(long = "endpoint", value_name = "URL", required = true)]
     pub endpoints: Vec<String>,
-    /// Where the backup is stored
+    /// Where the backup is stored; with --bucket, until it is uploaded
     #[arg(long, value_name = "DIRECTORY/NAME", value_parser = snapshot_path)]
     pub to: PathBuf,
+    /// The bucket that it is uploaded to
+    #[command(flatten)]
+    pub bucket: BucketArgs,
+    /// Append the revision and NAME to the key: there is more than one backup
+    #[arg(long, requires = "bucket")]
+    pub versioned: bool,
     /// Whose backups may be removed: those that were taken with the same value
     #[arg(long, value_name = "UID")]
     pub owner: String,
@@ -58,6 +69,8 @@ impl AgentCommand for EtcdTakeBackup {
     fn render(&self, argv: &mut Argv) {
         argv.values("endpoint", &self.endpoints);
         argv.value("to", self.to.display());
+        self.bucket.render(argv);
+        argv.switch("versioned", self.versioned);
         argv.value("owner", &self.owner);
         argv.value("scratch", self.scratch.display());
         argv.values("keep", self.keep);
@@ -70,18 +83,23 @@ impl AgentCommand for EtcdTakeBackup {
 ///
 /// Data that is there already stays as it is. Without data, --expect must be new, and etcd must not have run in this pod before: otherwise
 /// the member has lost what it acknowledged, and that is DataMissing. The agent first checks the snapshot: by --sha256, or by the description next to it that
-/// agent etcd-backup writes, or else by etcd's own checksum alone. It restores into a directory next to --data-dir, which it renames at the
+/// agent etcd-backup writes, or else by etcd's own checksum alone. With --bucket, it downloads the snapshot and its description to --from
+/// before that. It restores into a directory next to --data-dir, which it renames at the
 /// end.
 ///
 /// Uses etcdutl, or etcdctl before 3.5, from PATH or /usr/local/bin.
 ///
 /// Reasons: DataMissing SnapshotMissing ChecksumMismatch Corrupt RestoreFailed NoSpace PermissionDenied ToolFailed ToolMissing
+/// ConnectionFailed AuthenticationFailed BadInput
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 #[command(args_override_self = true)]
 pub struct EtcdRestoreMember {
     /// The snapshot
     #[arg(long = "from", value_name = "FILE")]
     pub snapshot: PathBuf,
+    /// The bucket that it is downloaded from
+    #[command(flatten)]
+    pub bucket: BucketArgs,
     /// The SHA-256 that it must have
     #[arg(long, value_name = "HEX")]
     pub sha256: Option<String>,
@@ -101,6 +119,7 @@ impl AgentCommand for EtcdRestoreMember {
 
     fn render(&self, argv: &mut Argv) {
         argv.value("from", self.snapshot.display());
+        self.bucket.render(argv);
         argv.values("sha256", &self.sha256);
         argv.value("state", self.state.display());
         self.member.render(argv);
@@ -145,6 +164,9 @@ pub struct StoredBackup {
     pub member: String,
     /// How it was verified.
     pub verification: RestoreProof,
+    /// Where it is in an object store: BUCKET/KEY.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
 }
 
 /// What `etcd-backup` did.

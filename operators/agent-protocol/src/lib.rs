@@ -17,11 +17,13 @@
 //! | `argv.rs` | how a command becomes an argv |
 //! | `values.rs` | values of flags that several commands have, with their defaults |
 //! | `failure.rs` | failures, their reasons, exit codes |
+//! | `bucket.rs` | how a command reaches a bucket of an object store |
 //! | `etcd.rs` | the commands for members of etcd clusters, and what they report |
 //! | `etcd_backup.rs` | the commands that take and restore backups of etcd clusters, and what they report |
 //! | `postgres/` | the commands for PostgreSQL, and what they report |
 
 mod argv;
+mod bucket;
 mod etcd;
 mod etcd_backup;
 mod failure;
@@ -35,6 +37,7 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
 pub use argv::{AgentCommand, Argv};
+pub use bucket::BucketArgs;
 pub use etcd::{EtcdKeep, EtcdRun, EtcdWait, EtcdWaitResult, Expect, MemberArgs, START_VARIABLE, VolumeReport};
 pub use etcd_backup::{EtcdBackupResult, EtcdRestoreMember, EtcdTakeBackup, RestoreProof, StoredBackup};
 pub use failure::{AgentExit, FailureMessage, FailureReason};

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use agent_protocol::{
-    AccessRules, AgentCommand, Command, EtcdKeep, EtcdRestoreMember, EtcdRun, EtcdTakeBackup, EtcdWait, Expect,
-    Install, Jobs, MemberArgs, Offline, PgBasebackup, PgDump, PgFinish, PgInit, PgPrepare, PgPrune, PgReady, PgRestore,
-    PgRun, PgSurvey, PgUpgrade, PgVerify, PgVersion, RunDir, Seconds, SqlFile, SqlFiles, VerificationMode,
+    AccessRules, AgentCommand, BucketArgs, Command, EtcdKeep, EtcdRestoreMember, EtcdRun, EtcdTakeBackup, EtcdWait,
+    Expect, Install, Jobs, MemberArgs, Offline, PgBasebackup, PgDump, PgFinish, PgInit, PgPrepare, PgPrune, PgReady,
+    PgRestore, PgRun, PgSurvey, PgUpgrade, PgVerify, PgVersion, RunDir, Seconds, SqlFile, SqlFiles, VerificationMode,
 };
 use proptest::collection::vec;
 use proptest::option::of;
@@ -51,6 +51,19 @@ fn member() -> impl Strategy<Value = MemberArgs> {
     )
 }
 
+fn bucket() -> impl Strategy<Value = BucketArgs> {
+    let given = (text(), text(), of(text()), any::<bool>(), path(), of(path())).prop_map(
+        |(bucket, key, bucket_endpoint, bucket_path_style, credentials, bucket_ca)| BucketArgs {
+            bucket: Some(format!("{}/{key}", bucket.replace('/', "b"))),
+            bucket_endpoint,
+            bucket_path_style,
+            bucket_credentials: Some(credentials),
+            bucket_ca,
+        },
+    );
+    prop_oneof![Just(BucketArgs::default()), given]
+}
+
 fn of_etcd() -> impl Strategy<Value = Command> {
     let wait = (of(path()), member(), seconds())
         .prop_map(|(install, member, dns_timeout)| Command::EtcdWait(EtcdWait { install, member, dns_timeout }));
@@ -64,16 +77,28 @@ fn of_etcd() -> impl Strategy<Value = Command> {
             Command::EtcdKeep(EtcdKeep { data_dir, reserve, parent, release, volume_port })
         },
     );
-    let store = (snapshot(), text(), path());
+    let store = (snapshot(), text(), path(), bucket(), any::<bool>());
     let backup = (vec(text(), 1..3), store, of(1..=u32::MAX), of(any::<u64>()), seconds()).prop_map(
-        |(endpoints, (to, owner, scratch), keep, keep_for, timeout)| {
-            Command::EtcdBackup(EtcdTakeBackup { endpoints, to, owner, scratch, keep, keep_for, timeout })
+        |(endpoints, (to, owner, scratch, bucket, versioned), keep, keep_for, timeout)| {
+            let versioned = versioned && bucket.bucket.is_some();
+            Command::EtcdBackup(EtcdTakeBackup {
+                endpoints,
+                to,
+                bucket,
+                versioned,
+                owner,
+                scratch,
+                keep,
+                keep_for,
+                timeout,
+            })
         },
     );
-    let restore =
-        (path(), of(text()), path(), member(), text()).prop_map(|(snapshot, sha256, state, member, token)| {
-            Command::EtcdRestore(EtcdRestoreMember { snapshot, sha256, state, member, token })
-        });
+    let restore = (path(), bucket(), of(text()), path(), member(), text()).prop_map(
+        |(snapshot, bucket, sha256, state, member, token)| {
+            Command::EtcdRestore(EtcdRestoreMember { snapshot, bucket, sha256, state, member, token })
+        },
+    );
     prop_oneof![wait, run, keep, backup, restore]
 }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use agent_protocol::{AgentExit, Command, EtcdRestoreMember, EtcdRun, EtcdWait, Expect, MemberArgs};
+use agent_protocol::{AgentExit, BucketArgs, Command, EtcdRestoreMember, EtcdRun, EtcdWait, Expect, MemberArgs};
 
 use crate::etcd::dns;
 use crate::etcd::limits::VolumeLimits;
@@ -87,14 +87,15 @@ pub(crate) struct RestoreOptions {
     pub(crate) member: MemberOptions,
     pub(crate) state: PathBuf,
     pub(crate) snapshot: PathBuf,
+    pub(crate) bucket: BucketArgs,
     pub(crate) sha256: Option<String>,
     pub(crate) token: String,
 }
 
 impl RestoreOptions {
     pub(crate) fn new(options: EtcdRestoreMember) -> Result<Self, CliExit> {
-        let EtcdRestoreMember { snapshot, sha256, state, member, token } = options;
-        Ok(Self { member: MemberOptions::new(member)?, state, snapshot, sha256, token })
+        let EtcdRestoreMember { snapshot, bucket, sha256, state, member, token } = options;
+        Ok(Self { member: MemberOptions::new(member)?, state, snapshot, bucket, sha256, token })
     }
 }
 

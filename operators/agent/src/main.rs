@@ -12,12 +12,14 @@
 //! | file | what is in it |
 //! |---|---|
 //! | `etcd.rs`, `postgres.rs` | the commands for members of etcd clusters, and those for PostgreSQL |
+//! | `bucket.rs` | buckets of object stores |
 //! | `install.rs` | the command that copies the agent |
 //! | `files.rs`, `checksum.rs`, `lock.rs` | durable files and directories; their checksums; locks on directories |
 //! | `held_space.rs` | space on a volume, measured and reserved by files |
 //! | `cli.rs` | arguments, as far as only the agent can check them; what is wrong with them |
 //! | `progress.rs`, `failure.rs`, `termination_message.rs` | what is reported during a wait; how a command fails; how it reports that, or its result |
 
+mod bucket;
 mod checksum;
 mod cli;
 mod etcd;

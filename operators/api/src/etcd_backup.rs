@@ -6,6 +6,8 @@ use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::s3::S3Location;
+
 mod reason;
 mod status;
 
@@ -53,6 +55,9 @@ pub const DEFAULT_TIMEOUT_SECONDS: i64 = 600;
 #[x_kube(validation = Rule::new(
     "!has(self.schedule) || !has(self.backupPolicy) || self.backupPolicy.?backupIntervalInSecond.orValue(0) <= 0"
 ).message("spec.schedule and spec.backupPolicy.backupIntervalInSecond both say when: set one of them"))]
+#[x_kube(validation = Rule::new(
+    "self.?storageType.orValue('PVC') == 'S3' ? has(self.s3) && !has(self.pvc) : has(self.pvc) && !has(self.s3)"
+).message("set the field of spec.storageType and no other: spec.pvc for PVC, which is the default, and spec.s3 for S3"))]
 #[x_kube(validation = Rule::new("!has(self.timeZone) || has(self.schedule)")
     .message("spec.timeZone needs spec.schedule"))]
 pub struct EtcdBackupSpec {
@@ -87,12 +92,18 @@ pub struct EtcdBackupSpec {
     ))]
     pub repository: Option<String>,
 
-    /// Where backups are stored: PVC. S3, ABS, GCS and OSS are not supported yet.
+    /// Where backups are stored: PVC or S3. ABS, GCS and OSS are not supported yet. Default: PVC.
     #[serde(default)]
     pub storage_type: StorageType,
 
-    /// Volume with the backups.
-    pub pvc: PvcTarget,
+    /// Volume with the backups, for storageType PVC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pvc: Option<PvcTarget>,
+
+    /// Object store with the backups, for storageType S3. A single backup is the object of `path` itself; the others have
+    /// `_v<revision>_<name>` appended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub s3: Option<S3Location>,
 
     /// When to take backups: five cron fields, such as `0 3 * * *`. Default: one backup, now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -162,6 +173,8 @@ pub enum StorageType {
     #[default]
     #[serde(rename = "PVC")]
     Pvc,
+    /// A bucket of an object store with S3's API.
+    S3,
 }
 
 /// A volume with backups.

@@ -12,6 +12,7 @@ pub mod my_app;
 mod names;
 pub mod quantity;
 mod reason;
+pub mod s3;
 pub mod sample;
 pub mod sample_db;
 pub mod sample_db_snapshot;

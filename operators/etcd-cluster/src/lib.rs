@@ -17,6 +17,7 @@ use runtime::permissions::Permission;
 use runtime::{Error, Operator};
 
 pub mod backup;
+mod bucket;
 pub mod etcd;
 mod kind;
 mod metrics;

@@ -79,7 +79,7 @@ pub(crate) fn settle(root: &Path, options: &BundleOptions, check: bool) -> Vec<S
 /// Every file of the bundle, by its path in it.
 fn files(root: &Path, options: &BundleOptions) -> Result<Vec<Generated>, String> {
     let make = || {
-        let project = Project::parse(&read(root, "scripts/names.env")?)?;
+        let project = Project::parse(&read(&root.join("scripts/names.env"))?)?;
         let mut parts = match &options.config {
             Some(config) => earlier::parts(root, &given(config))?,
             None => inputs::here(root)?,
@@ -101,19 +101,21 @@ fn csv(
     documents: &Documents,
     parts: BundleInputs,
 ) -> Result<Value, String> {
-    let base = format!("{SOURCE}/bases/{}.clusterserviceversion.yaml", project.package);
+    // What people wrote is of the same commit: the base names its CRDs.
+    let source = options.config.as_ref().map_or_else(|| root.join(SOURCE), |config| given(config).join("manifests"));
+    let base = source.join(format!("bases/{}.clusterserviceversion.yaml", project.package));
     let version = match &options.version {
         Some(version) => version.clone(),
         None => Version::parse(env!("CARGO_PKG_VERSION")).map_err(|error| error.to_string())?,
     };
     let crds: Vec<Value> = parts.crds.into_iter().map(|(_, crd)| crd).collect();
     csv::assemble(
-        serde_yaml_ng::from_str(&read(root, &base)?).map_err(|error| format!("{base}: {error}"))?,
+        serde_yaml_ng::from_str(&read(&base)?).map_err(|error| format!("{}: {error}", base.display()))?,
         &CsvParts {
             project,
             version: &version,
             image: &options.image.clone().unwrap_or_else(|| format!("{}:{version}", project.image)),
-            icon: &read(root, &format!("{SOURCE}/icon.svg"))?,
+            icon: &read(&source.join("icon.svg"))?,
             documents,
             crds: &crds,
             namespaced: parts.namespaced,
@@ -123,8 +125,8 @@ fn csv(
     )
 }
 
-fn read(root: &Path, path: &str) -> Result<String, String> {
-    std::fs::read_to_string(root.join(path)).map_err(|error| format!("{path}: {error}"))
+fn read(path: &Path) -> Result<String, String> {
+    std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 /// The path of the CSV in the bundle.

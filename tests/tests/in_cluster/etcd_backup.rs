@@ -118,8 +118,8 @@ async fn what_cannot_be_backed_up_is_refused_or_reported() {
             "{clusterRef: {name: web}, etcdEndpoints: ['http://e:2379'], pvc: {claimName: store}}",
             "set either spec.clusterRef",
         ),
-        ("{clusterRef: {name: web}, storageType: S3, pvc: {claimName: store}}", "Unsupported value: \"S3\""),
-        ("{clusterRef: {name: web}}", "spec.pvc: Required value"),
+        ("{clusterRef: {name: web}, storageType: GCS, pvc: {claimName: store}}", "Unsupported value: \"GCS\""),
+        ("{clusterRef: {name: web}}", "set the field of spec.storageType"),
         ("{etcdEndpoints: ['https://e:2379'], pvc: {claimName: store}}", "TLS is not supported yet"),
         (
             "{clusterRef: {name: web}, pvc: {claimName: store, path: ../x}}",

@@ -40,7 +40,7 @@ async fn a_new_cluster_begins_with_a_backup_of_another_one() {
     let restored = copy.runs(3).await;
     assert_eq!((value(&copy, "kept").await, value(&copy, "later").await), ("two".to_owned(), String::new()));
     let status = restored.status.clone().expect("a status");
-    assert_eq!(status.restored_from.as_deref(), Some("PVC store, b/b.db"));
+    assert_eq!(status.restored_from.as_deref(), Some("b/b.db of the PVC store"));
     assert_ne!(cluster_id(&restored), cluster_id(&before), "it is a cluster of its own");
     assert_ne!(cluster_id(&restored), Some(&*taken.cluster_id));
     // It takes writes, and the volume is free again.
@@ -81,6 +81,7 @@ async fn a_new_cluster_begins_with_a_backup_of_another_one() {
             "{size: 3, restore: {claimName: store, file: other.db}}",
             "spec.restore cannot be added or changed later",
         ),
+        ("new", "{size: 1, restore: {claimName: store}}", "set either restore.s3, or restore.claimName"),
         ("new", "{size: 1, restore: {claimName: store, file: ../b.db}}", "restore.file must be the path of a file"),
         (
             "new",

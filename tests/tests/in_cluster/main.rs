@@ -12,6 +12,7 @@ mod diagnosis;
 mod edits;
 mod etcd_backup;
 mod etcd_bad_input;
+mod etcd_bucket;
 mod etcd_create;
 mod etcd_deletion;
 mod etcd_diagnosis;

@@ -4,11 +4,14 @@
 //! |---|---|
 //! | `choice.rs` | from which member the snapshot is taken; pure |
 //! | `programs.rs`, `output.rs` | how etcd's programs are run; what they print, pure |
-//! | `store.rs` | the directory with the backups |
+//! | `store.rs` | where backups are stored, and the store that is a directory |
+//! | `bucket_store.rs`, `bucket_keys.rs` | the store that is a bucket; the keys in it, pure |
 //! | `retention.rs` | which backups are removed; pure |
 //! | `restore.rs` | restores a snapshot into the data directory of a first member |
 //! | `verification.rs` | restores a snapshot into a throwaway member, and compares the hashes |
 
+mod bucket_keys;
+mod bucket_store;
 mod choice;
 mod output;
 mod programs;
@@ -23,12 +26,14 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use agent_protocol::{EtcdBackupResult, EtcdTakeBackup, StoredBackup, count};
 
+use crate::bucket::Bucket;
 use crate::failure::{CommandFailure, Reason};
 use crate::files;
 use crate::progress::WaitLogger;
+use bucket_store::BucketStore;
 use choice::Candidate;
 use programs::EtcdTools;
-use store::{BackupDirectory, Manifest};
+use store::{BackupDirectory, BackupStore, Manifest};
 
 /// How long to retry while no member answers.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(60);
@@ -40,7 +45,17 @@ const LISTED_BYTES: usize = 3000;
 /// Takes a backup, or reports the one that an earlier run has completed.
 pub(crate) fn back_up(options: &EtcdTakeBackup) -> Result<EtcdBackupResult, CommandFailure> {
     let programs = EtcdTools::find()?;
-    let store = BackupDirectory::open(&options.to, &options.owner)?;
+    match Bucket::open(&options.bucket)? {
+        Some(bucket) => back_up_to(&BucketStore::new(bucket, options)?, &programs, options),
+        None => back_up_to(&BackupDirectory::open(&options.to, &options.owner)?, &programs, options),
+    }
+}
+
+fn back_up_to(
+    store: &impl BackupStore,
+    programs: &EtcdTools,
+    options: &EtcdTakeBackup,
+) -> Result<EtcdBackupResult, CommandFailure> {
     let present = store.complete()?;
     let reused = present.is_some();
     let entry = match present {
@@ -48,7 +63,7 @@ pub(crate) fn back_up(options: &EtcdTakeBackup) -> Result<EtcdBackupResult, Comm
             eprintln!("the backup {} exists", present.name);
             present
         }
-        None => take(&programs, &store, options)?,
+        None => take(programs, store, options)?,
     };
     let now = seconds(SystemTime::now());
     let removed = store.prune(options.keep, options.keep_for, now);
@@ -72,7 +87,7 @@ fn fit(all: &mut Vec<StoredBackup>) {
 /// Takes a new backup from the best member that lets it.
 fn take(
     programs: &EtcdTools,
-    store: &BackupDirectory,
+    store: &impl BackupStore,
     options: &EtcdTakeBackup,
 ) -> Result<StoredBackup, CommandFailure> {
     let taken_at = seconds(SystemTime::now());
@@ -91,9 +106,9 @@ fn take(
             cluster_id: format!("{:x}", from.cluster_id),
             member: from.endpoint.clone(),
             verification: proof.verification,
+            path: None,
         };
-        store.complete_with(&Manifest { owner: options.owner.clone(), hash: proof.hash, backup: entry.clone() })?;
-        Ok(entry)
+        store.complete_with(Manifest { owner: options.owner.clone(), hash: proof.hash, backup: entry })
     });
     if taken.is_err() {
         store.discard();

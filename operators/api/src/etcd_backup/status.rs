@@ -87,7 +87,7 @@ pub struct EtcdBackupRun {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EtcdBackupEntry {
-    /// Name of the backup: the snapshot is `<name>.db`, and `<name>.json` describes it.
+    /// Name of the backup: on a volume, the snapshot is `<name>.db`, and `<name>.json` describes it.
     pub name: String,
     /// Start of the backup.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -116,6 +116,9 @@ pub struct EtcdBackupEntry {
     #[serde(default)]
     #[schemars(with = "Option<String>")]
     pub verification: BackupVerification,
+    /// Where the snapshot is in an object store, as `spec.restore.s3.path` of an EtcdCluster takes it: bucket and key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
 }
 
 /// How a backup was verified.

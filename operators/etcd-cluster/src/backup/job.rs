@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use agent_protocol::{AgentCommand, AgentExit, EtcdTakeBackup, Install, Seconds};
 use api::etcd_backup::EtcdBackupRun;
-use k8s_openapi::api::core::v1::{Container, PodSpec};
+use k8s_openapi::api::core::v1::{Container, PodSpec, VolumeMount};
 use runtime::cache::Projection as _;
 use runtime::job::WORK;
 use runtime::job::template::{self, JobTemplate};
@@ -16,6 +16,7 @@ use runtime::pod::{claim_volume, empty_volume, mount, resources, restricted, res
 use super::observed::BackupObserved;
 use super::target::BackupTarget;
 use crate::EtcdBackup;
+use crate::bucket;
 use crate::plan::objects::USER;
 
 /// The volume with the agent, and its directory.
@@ -68,16 +69,22 @@ fn pod(observed: &BackupObserved, run: &EtcdBackupRun, target: BackupTarget) -> 
         ..container("install", &observed.agent_image, install)
     };
     let mounts = [(AGENT_VOLUME, AGENT_DIR), (STORE_VOLUME, STORE_DIR), (SCRATCH_VOLUME, SCRATCH_DIR)];
+    let mut mounts: Vec<VolumeMount> = mounts.map(|(volume, path)| mount(volume, path)).into();
+    let spec = &observed.backup.spec;
+    // A backup in an object store is written to an empty volume before it is uploaded.
+    let claim = spec.pvc.as_ref().map(|pvc| claim_volume(STORE_VOLUME, &pvc.claim_name));
+    let store = claim.unwrap_or_else(|| empty_volume(STORE_VOLUME));
+    let mut volumes = vec![empty_volume(AGENT_VOLUME), store, empty_volume(SCRATCH_VOLUME)];
+    if let Some(s3) = &spec.s3 {
+        mounts.extend(bucket::mounts(s3));
+        volumes.extend(bucket::volumes(s3));
+    }
     let work = command(&observed.backup, run, target.endpoints).command(INSTALLED_AGENT);
-    let work = Container {
-        volume_mounts: Some(mounts.map(|(volume, path)| mount(volume, path)).into()),
-        ..container(WORK, &target.image, work)
-    };
-    let claim = claim_volume(STORE_VOLUME, &observed.backup.spec.pvc.claim_name);
+    let work = Container { volume_mounts: Some(mounts), ..container(WORK, &target.image, work) };
     PodSpec {
         init_containers: Some(vec![install]),
         containers: vec![work],
-        volumes: Some(vec![empty_volume(AGENT_VOLUME), claim, empty_volume(SCRATCH_VOLUME)]),
+        volumes: Some(volumes),
         automount_service_account_token: Some(false),
         enable_service_links: Some(false),
         security_context: Some(restricted(USER, observed.namespace_assigns_uids)),
@@ -87,11 +94,15 @@ fn pod(observed: &BackupObserved, run: &EtcdBackupRun, target: BackupTarget) -> 
 
 fn command(backup: &EtcdBackup, run: &EtcdBackupRun, endpoints: Vec<String>) -> EtcdTakeBackup {
     let spec = &backup.spec;
-    let directory = spec.pvc.path.as_deref().unwrap_or(&backup.meta.key.name);
+    let path = spec.pvc.as_ref().and_then(|pvc| pvc.path.as_deref());
+    let directory = path.unwrap_or(&backup.meta.key.name);
     let timeout = u64::try_from(spec.timeout_seconds()).unwrap_or(u64::MAX);
     EtcdTakeBackup {
         endpoints,
         to: format!("{STORE_DIR}/{directory}/{}", run.name).into(),
+        bucket: spec.s3.as_ref().map(bucket::arguments).unwrap_or_default(),
+        // The archived operator stores a single backup at the path itself.
+        versioned: spec.s3.is_some() && *run.name != *backup.meta.key.name,
         owner: backup.meta.uid.to_string(),
         scratch: SCRATCH_DIR.into(),
         keep: spec.max_backups(),

@@ -136,6 +136,7 @@ fn entry(of: StoredBackup) -> EtcdBackupEntry {
         version: of.version,
         cluster_id: of.cluster_id,
         member: of.member,
+        path: of.path,
         verification: match of.verification {
             RestoreProof::HashCompared => BackupVerification::HashCompared,
             RestoreProof::Restored => BackupVerification::Restored,

@@ -199,22 +199,6 @@ fn without_a_ready_member_no_backup_begins() {
 }
 
 #[test]
-fn endpoints_replace_a_cluster() {
-    let spec = json!({ "clusterRef": null, "etcdEndpoints": ["http://e:2379"], "version": "v3.5.1",
-        "pvc": { "claimName": "store", "path": "etcd/x" }, "backupPolicy": { "maxBackups": 3, "maxAgeInSecond": 60, "timeoutInSecond": 60 } });
-    let mut of = observed(&spec);
-    of.cluster = SourceCluster::NotReferenced;
-    of.step(at(1));
-    let planned = of.step(at(1));
-    let work = &created_job(&planned)["spec"]["template"]["spec"]["containers"][0];
-    assert_eq!(work["image"], "quay.io/coreos/etcd:v3.5.1");
-    let command = work["command"].to_string();
-    for flag in ["--endpoint=http://e:2379", "--to=/backups/etcd/x/b", "--keep=3", "--keep-for=60", "--timeout=60"] {
-        assert!(command.contains(flag), "{flag} is not in {command}");
-    }
-}
-
-#[test]
 fn a_schedule_takes_what_it_missed_once() {
     let mut of = observed(&json!({ "schedule": "0 * * * *" }));
     of.step(at(60));
@@ -301,3 +285,4 @@ fn suspended_backups_do_not_begin() {
 }
 
 mod jobs;
+mod targets;

@@ -70,7 +70,7 @@ pub(super) fn of(
 /// The snapshot that a cluster begins with.
 fn restored_from(cluster: &EtcdCluster) -> Option<String> {
     let source = cluster.spec.restore.as_ref().filter(|_| cluster.status.cluster_id.is_none())?;
-    Some(format!("PVC {}, {}", source.claim_name, source.file))
+    Some(objects::restore_source(source))
 }
 
 /// The cluster id that a member reports, which is latched. The member must be in the list of its cluster, because another pod may

@@ -5,8 +5,10 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::time::Duration;
 
+use super::bucket_keys;
 use super::programs::{EtcdTools, RestoreTarget};
 use super::store;
+use crate::bucket::Bucket;
 use crate::cli::RestoreOptions;
 use crate::etcd::data::{self, StartMarker};
 use crate::etcd::plan::start;
@@ -27,6 +29,9 @@ pub(crate) fn restore(options: &RestoreOptions) -> Result<(), CommandFailure> {
     let previous = StartMarker::new(&options.state).previous_run(data_dir)?;
     start(&member, false, options.member.expect, previous)?;
     let tools = EtcdTools::find()?;
+    if let Some(bucket) = Bucket::open(&options.bucket)? {
+        download(&bucket, &options.snapshot)?;
+    }
     check(&options.snapshot, options.sha256.as_deref())?;
     let unfinished = files::sibling(data_dir, ".restoring");
     let failed = |what: &str, path: &Path, error| files::failed(what, path, &error, Reason::ToolFailed);
@@ -49,6 +54,21 @@ pub(crate) fn restore(options: &RestoreOptions) -> Result<(), CommandFailure> {
     fs::rename(&unfinished, data_dir)
         .and_then(|()| files::sync_directory(data_dir.parent().unwrap_or(Path::new("/"))))
         .map_err(|error| failed("written", data_dir, error))
+}
+
+/// Downloads a snapshot, and its description if there is one.
+fn download(bucket: &Bucket, to: &Path) -> Result<(), CommandFailure> {
+    let path = bucket.path(bucket.key());
+    eprintln!("downloading s3://{path}");
+    if !bucket.download(bucket.key(), to, TIMEOUT)? {
+        return Err(CommandFailure::new(Reason::SnapshotMissing, format!("there is no snapshot s3://{path}")));
+    }
+    let description = to.with_extension("json");
+    let written = match bucket.text(&bucket_keys::description(bucket.key()))? {
+        Some(text) => files::write(&description, &text),
+        None => files::remove(&description),
+    };
+    written.map_err(|error| files::failed("written", &description, &error, Reason::ToolFailed))
 }
 
 /// Checks that the snapshot is as it was written, as far as that is known.

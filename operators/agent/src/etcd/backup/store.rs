@@ -1,4 +1,5 @@
-//! The directory with the backups: `NAME.db` is a snapshot, `NAME.json` describes it and exists once the backup is complete.
+//! Where backups are stored; and the store that is a directory: `NAME.db` is a snapshot, `NAME.json` describes it and exists once the
+//! backup is complete.
 
 use std::fs::{self, File};
 use std::io::ErrorKind;
@@ -34,6 +35,49 @@ pub(super) struct Manifest {
     pub(super) backup: StoredBackup,
 }
 
+impl Manifest {
+    pub(super) fn to_text(&self) -> Result<String, CommandFailure> {
+        serde_json::to_string(self).map_err(|error| CommandFailure::new(Reason::ToolFailed, error.to_string()))
+    }
+}
+
+/// Backups, of which one is being taken.
+pub(super) trait BackupStore {
+    /// The name of that one.
+    fn name(&self) -> &str;
+    /// That one, if it is complete and as it was written.
+    fn complete(&self) -> Result<Option<StoredBackup>, CommandFailure>;
+    /// Where its snapshot is written. Removes what an earlier run left.
+    fn begin(&self) -> Result<PathBuf, CommandFailure>;
+    /// Completes the backup whose snapshot was written and verified.
+    fn complete_with(&self, manifest: Manifest) -> Result<StoredBackup, CommandFailure>;
+    /// Removes what was written of the new backup: the space is needed for the next attempt.
+    fn discard(&self);
+    /// All complete backups of the owner, the newest first.
+    fn owned(&self) -> Result<Vec<StoredBackup>, CommandFailure>;
+    /// Removes a backup.
+    fn remove(&self, backup: &StoredBackup) -> Result<(), CommandFailure>;
+
+    /// Removes expired backups. Returns how many. A failure is logged only: the new backup is complete.
+    fn prune(&self, keep: Option<u32>, keep_for: Option<u64>, now: i64) -> usize {
+        let all = self.owned().unwrap_or_default();
+        let expired = retention::expired(&all, keep, keep_for, now);
+        let others = expired.into_iter().filter(|backup| backup.name != self.name());
+        others
+            .filter(|backup| match self.remove(backup) {
+                Ok(()) => {
+                    eprintln!("removed the backup {}", backup.name);
+                    true
+                }
+                Err(failure) => {
+                    eprintln!("{}", failure.message());
+                    false
+                }
+            })
+            .count()
+    }
+}
+
 /// A directory with backups, of which one is being taken.
 pub(super) struct BackupDirectory {
     directory: PathBuf,
@@ -53,16 +97,34 @@ impl BackupDirectory {
         Ok(Self { directory, name, owner: owner.to_owned(), _lock: lock })
     }
 
-    pub(super) fn name(&self) -> &str {
-        &self.name
-    }
-
     fn path(&self, name: &str, suffix: &str) -> PathBuf {
         self.directory.join(format!("{name}{suffix}"))
     }
 
-    /// The backup of that name, if it is complete and as it was written.
-    pub(super) fn complete(&self) -> Result<Option<StoredBackup>, CommandFailure> {
+    /// The snapshot that is not complete.
+    pub(super) fn partial(&self) -> PathBuf {
+        self.path(&self.name, PARTIAL)
+    }
+
+    /// Removes unfinished snapshots of runs that were killed.
+    fn remove_abandoned(&self) {
+        let before = SystemTime::now().checked_sub(ABANDONED);
+        for entry in fs::read_dir(&self.directory).into_iter().flatten().flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let is_old = || entry.metadata().and_then(|metadata| metadata.modified()).is_ok_and(|at| Some(at) < before);
+            if name.trim_end_matches(".part").ends_with(PARTIAL) && is_old() {
+                let _ = files::remove(&entry.path());
+            }
+        }
+    }
+}
+
+impl BackupStore for BackupDirectory {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn complete(&self) -> Result<Option<StoredBackup>, CommandFailure> {
         let (json, db) = (self.path(&self.name, ".json"), self.path(&self.name, ".db"));
         let Some(manifest) = read(&json)? else { return Ok(None) };
         if manifest.owner != self.owner {
@@ -84,10 +146,9 @@ impl BackupDirectory {
         }
     }
 
-    /// Where a new snapshot is written. Removes what an earlier run left.
-    pub(super) fn begin(&self) -> Result<PathBuf, CommandFailure> {
+    fn begin(&self) -> Result<PathBuf, CommandFailure> {
         self.remove_abandoned();
-        let partial = self.path(&self.name, PARTIAL);
+        let partial = self.partial();
         for path in [self.path(&self.name, ".json"), self.path(&self.name, ".db"), partial.clone(), with_part(&partial)]
         {
             files::remove(&path).map_err(|error| files::failed("removed", &path, &error, Reason::ToolFailed))?;
@@ -95,21 +156,19 @@ impl BackupDirectory {
         Ok(partial)
     }
 
-    /// Completes the backup whose snapshot was written.
-    pub(super) fn complete_with(&self, manifest: &Manifest) -> Result<(), CommandFailure> {
-        let (partial, db) = (self.path(&self.name, PARTIAL), self.path(&self.name, ".db"));
+    fn complete_with(&self, manifest: Manifest) -> Result<StoredBackup, CommandFailure> {
+        let (partial, db) = (self.partial(), self.path(&self.name, ".db"));
         let json = self.path(&self.name, ".json");
-        let text = serde_json::to_string(manifest);
-        let text = text.map_err(|error| CommandFailure::new(Reason::ToolFailed, error.to_string()))?;
+        let text = manifest.to_text()?;
         fs::rename(&partial, &db)
             .and_then(|()| files::sync_directory(&self.directory))
             .map_err(|error| files::failed("written", &db, &error, Reason::ToolFailed))?;
-        files::write(&json, &text).map_err(|error| files::failed("written", &json, &error, Reason::ToolFailed))
+        files::write(&json, &text).map_err(|error| files::failed("written", &json, &error, Reason::ToolFailed))?;
+        Ok(manifest.backup)
     }
 
-    /// Removes what was written of the new backup: the space is needed for the next attempt.
-    pub(super) fn discard(&self) {
-        let partial = self.path(&self.name, PARTIAL);
+    fn discard(&self) {
+        let partial = self.partial();
         for path in [with_part(&partial), partial] {
             if let Err(error) = files::remove(&path) {
                 eprintln!("{} cannot be removed: {error}", path.display());
@@ -117,8 +176,7 @@ impl BackupDirectory {
         }
     }
 
-    /// All complete backups of the owner, the newest first.
-    pub(super) fn owned(&self) -> Result<Vec<StoredBackup>, CommandFailure> {
+    fn owned(&self) -> Result<Vec<StoredBackup>, CommandFailure> {
         let unreadable = |error| files::failed("read", &self.directory, &error, Reason::ToolFailed);
         let mut all = Vec::new();
         for entry in fs::read_dir(&self.directory).map_err(unreadable)? {
@@ -136,40 +194,22 @@ impl BackupDirectory {
                 all.push(of);
             }
         }
-        all.sort_by(|one: &StoredBackup, other| (other.taken_at, &other.name).cmp(&(one.taken_at, &one.name)));
+        newest_first(&mut all);
         Ok(all)
     }
 
-    /// Removes expired backups. Returns how many. A failure is logged only: the new backup is complete.
-    pub(super) fn prune(&self, keep: Option<u32>, keep_for: Option<u64>, now: i64) -> usize {
-        let all = self.owned().unwrap_or_default();
-        let expired = retention::expired(&all, keep, keep_for, now);
-        expired.into_iter().filter(|backup| backup.name != self.name).filter(|backup| self.remove(&backup.name)).count()
-    }
-
-    fn remove(&self, name: &str) -> bool {
+    fn remove(&self, backup: &StoredBackup) -> Result<(), CommandFailure> {
         // The description goes last: without it, nothing would say whose the file is.
-        for path in [self.path(name, ".db"), self.path(name, ".json")] {
-            if let Err(error) = files::remove(&path) {
-                eprintln!("{} cannot be removed: {error}", path.display());
-                return false;
-            }
+        for path in [self.path(&backup.name, ".db"), self.path(&backup.name, ".json")] {
+            files::remove(&path).map_err(|error| files::failed("removed", &path, &error, Reason::ToolFailed))?;
         }
-        eprintln!("removed the backup {name}");
-        true
+        Ok(())
     }
+}
 
-    /// Removes unfinished snapshots of runs that were killed.
-    fn remove_abandoned(&self) {
-        let before = SystemTime::now().checked_sub(ABANDONED);
-        for entry in fs::read_dir(&self.directory).into_iter().flatten().flatten() {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            let is_old = || entry.metadata().and_then(|metadata| metadata.modified()).is_ok_and(|at| Some(at) < before);
-            if name.trim_end_matches(".part").ends_with(PARTIAL) && is_old() {
-                let _ = files::remove(&entry.path());
-            }
-        }
-    }
+/// Sorts backups, the newest first.
+pub(super) fn newest_first(all: &mut [StoredBackup]) {
+    all.sort_by(|one, other| (other.taken_at, &other.name).cmp(&(one.taken_at, &one.name)));
 }
 
 /// The file that etcdctl writes before it renames it.

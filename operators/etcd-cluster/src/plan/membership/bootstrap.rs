@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use api::condition_type::READY;
-use api::etcd_cluster::{EtcdClusterReason, EtcdRestoreSource};
+use api::etcd_cluster::EtcdClusterReason;
 use api::{ConditionStatus, ReconcileReason};
 use jiff::{SignedDuration, Timestamp};
 use runtime::plan::ChildState;
@@ -56,9 +56,7 @@ pub(super) fn step(observed: &Observed, members: &MemberSet<'_>, desired: &Desir
 fn creating_message(observed: &Observed, seed: &MemberView<'_>) -> String {
     let waiting = waiting_message(seed);
     match &observed.cluster.spec.restore {
-        Some(EtcdRestoreSource { claim_name, file, .. }) => {
-            format!("restoring the snapshot {file} of the PVC {claim_name}: {waiting}")
-        }
+        Some(source) => format!("restoring the snapshot {}: {waiting}", objects::restore_source(source)),
         None => waiting,
     }
 }

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use agent_protocol::{AgentCommand, EtcdRestoreMember, EtcdRun, EtcdWait, Expect, MemberArgs, START_VARIABLE, Seconds};
-use api::etcd_cluster::EtcdRestoreSource;
+use agent_protocol::{AgentCommand, EtcdRun, EtcdWait, Expect, MemberArgs, START_VARIABLE, Seconds};
 use etcd_sizing::Limits;
 use k8s_openapi::api::core::v1::{
     Container, ContainerPort, EnvVar, EnvVarSource, ObjectFieldSelector, ResourceRequirements, VolumeMount,
@@ -14,21 +13,18 @@ use super::given::{is_given, largest_request, quota_follows_volume};
 use super::initial_state::{InitialState, START};
 use super::ports::{CLIENT_PORT, METRICS_PORT, PEER_PORT, VOLUME_PORT};
 use super::probes;
-use super::programs::{AGENT, AGENT_PATH, ETCD, ETCD_PATH, RESTORE, WAIT};
+use super::programs::{AGENT, AGENT_PATH, ETCD, ETCD_PATH, WAIT};
 use crate::EtcdCluster;
 use crate::plan::desired::Desired;
 use crate::plan::names::{client_url, peer_url, peers_url};
 
 /// The volume with a member's data.
 pub(super) const DATA_VOLUME: &str = "etcd-data";
-/// The volume with the snapshot that a new cluster begins with, and its directory.
-pub(super) const SNAPSHOT_VOLUME: &str = "snapshot";
-const SNAPSHOT_DIR: &str = "/snapshot";
 /// The volume with the agent, which exists as long as the pod.
 pub(super) const AGENT_VOLUME: &str = "agent";
-const AGENT_DIR: &str = "/multi-operator";
+pub(super) const AGENT_DIR: &str = "/multi-operator";
 /// The path to which the init step copies the agent.
-const INSTALLED_AGENT: &str = "/multi-operator/agent";
+pub(super) const INSTALLED_AGENT: &str = "/multi-operator/agent";
 /// How many seconds the init step waits for a DNS name before it restarts.
 const DNS_TIMEOUT: u64 = 120;
 /// The environment variables that the agent reads.
@@ -43,7 +39,6 @@ pub(super) fn init(
     desired: &Desired,
     member: &str,
     state: InitialState,
-    token: &str,
 ) -> Vec<Container> {
     let mut steps = Vec::new();
     if state == InitialState::Existing && !desired.version.has_learners() {
@@ -67,40 +62,7 @@ pub(super) fn init(
         volume_mounts: Some(mounts()),
         ..Container::default()
     });
-    if let Some(source) = cluster.spec.restore.as_ref().filter(|_| state == InitialState::New) {
-        steps.push(restore(cluster, desired, member, token, source));
-    }
     steps
-}
-
-/// Restores the snapshot that the cluster begins with.
-fn restore(
-    cluster: &EtcdCluster,
-    desired: &Desired,
-    member: &str,
-    token: &str,
-    source: &EtcdRestoreSource,
-) -> Container {
-    let command = EtcdRestoreMember {
-        snapshot: format!("{SNAPSHOT_DIR}/{}", source.file).into(),
-        sha256: source.sha256.clone(),
-        state: AGENT_DIR.into(),
-        member: member_args(cluster, member, InitialState::New),
-        token: token.to_owned(),
-    };
-    let snapshot = VolumeMount { read_only: Some(true), ..mount(SNAPSHOT_VOLUME, SNAPSHOT_DIR) };
-    let mut volume_mounts = mounts();
-    volume_mounts.push(snapshot);
-    Container {
-        name: RESTORE.to_owned(),
-        image: Some(desired.image()),
-        command: Some(command.command(INSTALLED_AGENT)),
-        env: Some(agent_variables(InitialState::New)),
-        resources: resources(cluster),
-        security_context: Some(restricted_container()),
-        volume_mounts: Some(volume_mounts),
-        ..Container::default()
-    }
 }
 
 /// Checks that the image can be pulled and has etcd.
@@ -187,7 +149,7 @@ pub(super) fn etcd(
 
 /// The arguments of the agent. The first member's pod must not bootstrap again once the cluster exists: if its volume and the
 /// pod's directory on the node are lost together, nothing else keeps it from bootstrapping an empty cluster.
-fn member_args(cluster: &EtcdCluster, member: &str, state: InitialState) -> MemberArgs {
+pub(super) fn member_args(cluster: &EtcdCluster, member: &str, state: InitialState) -> MemberArgs {
     MemberArgs {
         name: member.to_owned(),
         peer_url: peer_url(cluster, member),
@@ -250,12 +212,12 @@ fn compaction(cluster: &EtcdCluster, desired: &Desired, volume: u64) -> Vec<Stri
     vec!["--auto-compaction-mode=periodic".to_owned(), format!("--auto-compaction-retention={minutes}m")]
 }
 
-fn mounts() -> Vec<VolumeMount> {
+pub(super) fn mounts() -> Vec<VolumeMount> {
     vec![mount(DATA_VOLUME, DATA_MOUNT), mount(AGENT_VOLUME, AGENT_DIR)]
 }
 
 /// The environment variables of the agent.
-fn agent_variables(state: InitialState) -> Vec<EnvVar> {
+pub(super) fn agent_variables(state: InitialState) -> Vec<EnvVar> {
     let annotation =
         (state == InitialState::New).then(|| pod_field(START_VARIABLE, &format!("metadata.annotations['{START}']")));
     [pod_field("POD_IP", "status.podIP")].into_iter().chain(annotation).collect()
@@ -271,6 +233,6 @@ fn pod_field(name: &str, path: &str) -> EnvVar {
     }
 }
 
-fn resources(cluster: &EtcdCluster) -> Option<ResourceRequirements> {
+pub(super) fn resources(cluster: &EtcdCluster) -> Option<ResourceRequirements> {
     Some(pod::resources(cluster.spec.pod.as_ref().and_then(|pod| pod.resources.as_ref())))
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use api::etcd_cluster::EtcdRestoreSource;
 use k8s_openapi::api::core::v1::{
     Affinity, Pod as CorePod, PodAffinityTerm, PodAntiAffinity, PodSpec, TopologySpreadConstraint, Volume,
 };
@@ -17,7 +18,7 @@ use super::annotations::{PLACEMENT, RESTARTS, RETIRING, TEMPLATE, VERSION, VOLUM
 use super::initial_state::{InitialState, START};
 use super::labels::{OWNER_UID, member_labels, selector};
 use super::programs::ETCD;
-use super::{claim, container};
+use super::{claim, container, restore};
 use crate::EtcdCluster;
 use crate::plan::desired::{self, Desired};
 use crate::plan::{Observed, names};
@@ -47,6 +48,10 @@ pub(in crate::plan) fn pod(
     annotations.extend(volume.map(|bytes| (VOLUME.to_owned(), bytes.to_string())));
     let owned = child_meta(&EtcdCluster::KIND, &cluster.meta);
     let metadata = ObjectMeta { labels: Some(labels), annotations: Some(annotations), ..owned };
+    let token = &observed.new_member_name;
+    let source = restored(cluster, state);
+    let restore = source.map(|source| restore::container(cluster, desired, member, token, source));
+    let steps = container::init(cluster, &observed.agent_image, desired, member, state).into_iter().chain(restore);
     let spec = PodSpec {
         hostname: Some(member.to_owned()),
         subdomain: Some(cluster.meta.key.name.to_string()),
@@ -65,15 +70,8 @@ pub(in crate::plan) fn pod(
         ),
         priority_class_name: policy.priority_class_name.clone(),
         image_pull_secrets: non_empty(policy.image_pull_secrets.clone()),
-        init_containers: Some(container::init(
-            cluster,
-            &observed.agent_image,
-            desired,
-            member,
-            state,
-            &observed.new_member_name,
-        )),
-        containers: vec![container::etcd(cluster, desired, member, state, &observed.new_member_name, volume)],
+        init_containers: Some(steps.collect()),
+        containers: vec![container::etcd(cluster, desired, member, state, token, volume)],
         volumes: Some(volumes(cluster, desired, member, state)),
         ..PodSpec::default()
     };
@@ -126,13 +124,17 @@ pub(in crate::plan) fn begun(live: &Pod) -> Apply {
     Apply::part(Pod::KIND, &live.meta, "begun", &json!({ "metadata": { "annotations": annotations } }))
 }
 
+/// The snapshot that the member restores before etcd starts: only the first one does.
+fn restored(cluster: &EtcdCluster, state: InitialState) -> Option<&EtcdRestoreSource> {
+    cluster.spec.restore.as_ref().filter(|_| state == InitialState::New)
+}
+
 fn volumes(cluster: &EtcdCluster, desired: &Desired, member: &str, state: InitialState) -> Vec<Volume> {
     let data = match desired.durable {
         true => claim_volume(container::DATA_VOLUME, member),
         false => empty_volume(container::DATA_VOLUME),
     };
-    let source = cluster.spec.restore.as_ref().filter(|_| state == InitialState::New);
-    let snapshot = source.map(|source| claim_volume(container::SNAPSHOT_VOLUME, &source.claim_name));
+    let snapshot = restored(cluster, state).into_iter().flat_map(restore::volumes);
     [data, empty_volume(container::AGENT_VOLUME)].into_iter().chain(snapshot).collect()
 }
 

@@ -222,5 +222,5 @@ fn the_status_keeps_what_the_cluster_began_with() {
     seen.etcd.members = Ok(vec![member]);
     seen.pods.push(Arc::new(pod(&first, "t", &json!({ "running": { "startedAt": at(0) } }), 0, at(9))));
     let status = plan(&seen, Timestamp::UNIX_EPOCH).status.unwrap();
-    assert_eq!((status.cluster_id.is_some(), status.restored_from.as_deref()), (true, Some("PVC store, b.db")));
+    assert_eq!((status.cluster_id.is_some(), status.restored_from.as_deref()), (true, Some("b.db of the PVC store")));
 }

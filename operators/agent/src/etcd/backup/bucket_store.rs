@@ -1,0 +1,138 @@
+//! The store that is a bucket of an object store. A snapshot is written to a local directory, uploaded once it is verified, and read back
+//! before the object exists that describes it.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use agent_protocol::{EtcdTakeBackup, StoredBackup};
+
+use super::bucket_keys;
+use super::store::{BackupDirectory, BackupStore, Manifest, newest_first};
+use crate::bucket::Bucket;
+use crate::failure::{CommandFailure, Reason};
+
+/// A bucket with backups, of which one is being taken.
+pub(super) struct BucketStore {
+    bucket: Bucket,
+    /// Where the snapshot is written before it is uploaded.
+    local: BackupDirectory,
+    owner: String,
+    versioned: bool,
+    timeout: Duration,
+}
+
+impl BucketStore {
+    pub(super) fn new(bucket: Bucket, options: &EtcdTakeBackup) -> Result<Self, CommandFailure> {
+        let local = BackupDirectory::open(&options.to, &options.owner)?;
+        let (owner, versioned) = (options.owner.clone(), options.versioned);
+        Ok(Self { bucket, local, owner, versioned, timeout: *options.timeout })
+    }
+
+    /// The snapshots that have a description with the user's key, and the description if it can be read.
+    fn described(&self) -> Result<Vec<(String, Option<Manifest>)>, CommandFailure> {
+        let listed = self.bucket.keys(&bucket_keys::versions(self.bucket.key()))?;
+        let mut keys: Vec<String> = listed.into_iter().filter(|key| bucket_keys::described(key).is_some()).collect();
+        keys.push(bucket_keys::description(self.bucket.key()));
+        let texts = self.bucket.texts(&keys)?;
+        let snapshots = keys.iter().map(|key| bucket_keys::described(key).unwrap_or_default().to_owned());
+        Ok(snapshots.zip(texts.into_iter().map(|text| serde_json::from_str(&text?).ok())).collect())
+    }
+
+    /// Fails if an object has that key that this owner has not written.
+    fn refuse_foreign(&self, key: &str) -> Result<(), CommandFailure> {
+        for key in [key.to_owned(), bucket_keys::description(key)] {
+            let owner = self.bucket.owner(&key)?.filter(|owner| *owner != self.owner);
+            if let Some(owner) = owner {
+                let whose = match owner.is_empty() {
+                    true => "no EtcdBackup has written it".to_owned(),
+                    false => format!("another EtcdBackup has written it (UID {owner})"),
+                };
+                let path = self.bucket.path(&key);
+                let message = format!("s3://{path} exists, and {whose}: choose another path, or delete that object");
+                return Err(CommandFailure::new(Reason::BadInput, message));
+            }
+        }
+        Ok(())
+    }
+
+    /// Uploads a snapshot, and checks what the store has then.
+    fn upload(&self, snapshot: &Path, key: &str, backup: &StoredBackup) -> Result<(), CommandFailure> {
+        eprintln!("uploading the snapshot to s3://{}", self.bucket.path(key));
+        self.bucket.upload(snapshot, key, &self.owner, self.timeout)?;
+        let found = self.bucket.digest(key, self.timeout)?;
+        if found.as_ref().is_some_and(|(_, sha256)| *sha256 == backup.sha256) {
+            return Ok(());
+        }
+        let has = found.map_or("no such object".to_owned(), |(bytes, sha256)| format!("{bytes} bytes with {sha256}"));
+        let message = format!(
+            "s3://{} is not as it was uploaded: {} bytes with the SHA-256 {}, and the store has {has}",
+            self.bucket.path(key),
+            backup.bytes,
+            backup.sha256
+        );
+        Err(CommandFailure::new(Reason::ChecksumMismatch, message))
+    }
+}
+
+impl BackupStore for BucketStore {
+    fn name(&self) -> &str {
+        self.local.name()
+    }
+
+    fn complete(&self) -> Result<Option<StoredBackup>, CommandFailure> {
+        let key = self.bucket.key();
+        let all = self.described()?;
+        if !self.versioned {
+            self.refuse_foreign(key)?;
+        }
+        let is_it = |snapshot: &str| match self.versioned {
+            true => bucket_keys::is_version(snapshot, key, self.name()),
+            false => snapshot == key,
+        };
+        let of = all.into_iter().filter(|(snapshot, _)| is_it(snapshot));
+        let found = of.filter_map(|(snapshot, manifest)| Some((snapshot, manifest?)));
+        for (snapshot, manifest) in found.filter(|(_, manifest)| manifest.owner == self.owner) {
+            match self.bucket.digest(&snapshot, self.timeout)? {
+                Some((_, sha256)) if sha256 == manifest.backup.sha256 => return Ok(Some(manifest.backup)),
+                _ => eprintln!("s3://{} is not as it was uploaded", self.bucket.path(&snapshot)),
+            }
+        }
+        Ok(None)
+    }
+
+    fn begin(&self) -> Result<PathBuf, CommandFailure> {
+        self.local.begin()
+    }
+
+    fn complete_with(&self, mut manifest: Manifest) -> Result<StoredBackup, CommandFailure> {
+        let version = self.versioned.then_some((manifest.backup.revision, self.name()));
+        let key = bucket_keys::snapshot(self.bucket.key(), version);
+        self.refuse_foreign(&key)?;
+        let snapshot = self.local.partial();
+        self.upload(&snapshot, &key, &manifest.backup)?;
+        manifest.backup.path = Some(self.bucket.path(&key));
+        self.bucket.write(&bucket_keys::description(&key), manifest.to_text()?, &self.owner)?;
+        self.discard();
+        Ok(manifest.backup)
+    }
+
+    fn discard(&self) {
+        self.local.discard();
+    }
+
+    fn owned(&self) -> Result<Vec<StoredBackup>, CommandFailure> {
+        let manifests = self.described()?.into_iter().filter_map(|(_, manifest)| manifest);
+        let mut all: Vec<StoredBackup> =
+            manifests.filter(|manifest| manifest.owner == self.owner).map(|manifest| manifest.backup).collect();
+        newest_first(&mut all);
+        Ok(all)
+    }
+
+    fn remove(&self, backup: &StoredBackup) -> Result<(), CommandFailure> {
+        let path = backup.path.as_deref().unwrap_or_default();
+        let Some((_, key)) = path.split_once('/') else { return Ok(()) };
+        // The description goes last: without it, nothing would say what the object is.
+        self.bucket.remove(key)?;
+        self.bucket.remove(&bucket_keys::description(key))
+    }
+}

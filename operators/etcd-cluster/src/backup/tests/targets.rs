@@ -1,0 +1,64 @@
+//! What is backed up, and where to.
+
+use super::*;
+
+#[test]
+fn endpoints_replace_a_cluster() {
+    let spec = json!({ "clusterRef": null, "etcdEndpoints": ["http://e:2379"], "version": "v3.5.1",
+        "pvc": { "claimName": "store", "path": "etcd/x" }, "backupPolicy": { "maxBackups": 3, "maxAgeInSecond": 60, "timeoutInSecond": 60 } });
+    let mut of = observed(&spec);
+    of.cluster = SourceCluster::NotReferenced;
+    of.step(at(1));
+    let planned = of.step(at(1));
+    let work = &created_job(&planned)["spec"]["template"]["spec"]["containers"][0];
+    assert_eq!(work["image"], "quay.io/coreos/etcd:v3.5.1");
+    let command = work["command"].to_string();
+    for flag in ["--endpoint=http://e:2379", "--to=/backups/etcd/x/b", "--keep=3", "--keep-for=60", "--timeout=60"] {
+        assert!(command.contains(flag), "{flag} is not in {command}");
+    }
+}
+
+#[test]
+fn a_single_backup_is_the_object_of_the_path_and_the_others_are_versions_of_it() {
+    let s3 = json!({ "path": "b/etcd", "awsSecret": "aws", "endpoint": "http://s:9000", "forcePathStyle": true, "caSecret": "ca" });
+    let mut of = observed(&json!({ "storageType": "S3", "pvc": null, "s3": s3 }));
+    let job = |of: &mut BackupObserved, now| {
+        of.step(now);
+        let planned = of.step(now);
+        created_job(&planned)["spec"]["template"]["spec"].clone()
+    };
+    let pod = job(&mut of, at(1));
+    let work = &pod["containers"][0];
+    let command = work["command"].to_string();
+    for flag in [
+        "--to=/backups/b/b",
+        "--bucket=b/etcd",
+        "--bucket-endpoint=http://s:9000",
+        "--bucket-path-style",
+        "--bucket-credentials=/bucket/credentials",
+        "--bucket-ca=/bucket/ca/ca.crt",
+    ] {
+        assert!(command.contains(flag), "{flag} is not in {command}");
+    }
+    assert!(!command.contains("--versioned"), "{command}");
+    let mounted = |list: &Value| -> Vec<String> {
+        list.as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap().to_owned()).collect()
+    };
+    let names = ["agent", "backups", "scratch", "bucket-credentials", "bucket-ca"];
+    assert_eq!(
+        (mounted(&pod["volumes"]), mounted(&work["volumeMounts"])),
+        (names.map(str::to_owned).into(), names.map(str::to_owned).into())
+    );
+    assert_eq!(pod["volumes"][1]["emptyDir"], json!({}));
+    assert!(
+        pod["initContainers"][0]["volumeMounts"].as_array().unwrap().len() == 1,
+        "only the container that needs them has the Secrets"
+    );
+
+    of.jobs.clear();
+    of.edit().status.running = None;
+    of.succeed(at(2));
+    of.edit().annotations.insert(api::etcd_backup::BACKUP_NOW, "one".into());
+    let again = job(&mut of, at(3))["containers"][0]["command"].to_string();
+    assert!(again.contains("\"--bucket=b/etcd\"") && again.contains("--versioned"), "{again}");
+}

@@ -1,0 +1,94 @@
+//! Pure: the init step that restores the snapshot that a new cluster begins with, and its volumes.
+
+use agent_protocol::{AgentCommand, EtcdRestoreMember};
+use api::etcd_cluster::EtcdRestoreSource;
+use k8s_openapi::api::core::v1::{Container, Volume, VolumeMount};
+use runtime::pod::{claim_volume, empty_volume, mount, restricted_container};
+
+use super::container::{AGENT_DIR, INSTALLED_AGENT, agent_variables, member_args, mounts, resources};
+use super::initial_state::InitialState;
+use super::programs::RESTORE;
+use crate::EtcdCluster;
+use crate::bucket;
+use crate::plan::desired::Desired;
+
+/// The volume with the snapshot, and its directory.
+const SNAPSHOT_VOLUME: &str = "snapshot";
+const SNAPSHOT_DIR: &str = "/snapshot";
+/// The file that a snapshot in an object store is downloaded to.
+const DOWNLOADED: &str = "snapshot.db";
+
+/// The init step.
+pub(super) fn container(
+    cluster: &EtcdCluster,
+    desired: &Desired,
+    member: &str,
+    token: &str,
+    source: &EtcdRestoreSource,
+) -> Container {
+    let file = source.file.as_deref().unwrap_or(DOWNLOADED);
+    let command = EtcdRestoreMember {
+        snapshot: format!("{SNAPSHOT_DIR}/{file}").into(),
+        bucket: source.s3.as_ref().map(bucket::arguments).unwrap_or_default(),
+        sha256: source.sha256.clone(),
+        state: AGENT_DIR.into(),
+        member: member_args(cluster, member, InitialState::New),
+        token: token.to_owned(),
+    };
+    let snapshot =
+        VolumeMount { read_only: source.s3.is_none().then_some(true), ..mount(SNAPSHOT_VOLUME, SNAPSHOT_DIR) };
+    let mut volume_mounts = mounts();
+    volume_mounts.push(snapshot);
+    volume_mounts.extend(source.s3.iter().flat_map(bucket::mounts));
+    Container {
+        name: RESTORE.to_owned(),
+        image: Some(desired.image()),
+        command: Some(command.command(INSTALLED_AGENT)),
+        env: Some(agent_variables(InitialState::New)),
+        resources: resources(cluster),
+        security_context: Some(restricted_container()),
+        volume_mounts: Some(volume_mounts),
+        ..Container::default()
+    }
+}
+
+/// Its volumes.
+pub(super) fn volumes(source: &EtcdRestoreSource) -> Vec<Volume> {
+    match &source.s3 {
+        Some(s3) => std::iter::once(empty_volume(SNAPSHOT_VOLUME)).chain(bucket::volumes(s3)).collect(),
+        None => vec![claim_volume(SNAPSHOT_VOLUME, source.claim_name.as_deref().unwrap_or_default())],
+    }
+}
+
+/// The snapshot, as messages name it.
+pub(in crate::plan) fn restore_source(source: &EtcdRestoreSource) -> String {
+    let (claim, file) = (source.claim_name.as_deref().unwrap_or_default(), source.file.as_deref().unwrap_or_default());
+    source.s3.as_ref().map_or_else(|| format!("{file} of the PVC {claim}"), |s3| format!("s3://{}", s3.path))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_snapshot_is_mounted_or_downloaded_with_the_secrets_of_the_store() {
+        let source = |spec| serde_json::from_value::<EtcdRestoreSource>(spec).unwrap();
+        let mounted = source(json!({ "claimName": "store", "file": "b/b.db" }));
+        assert_eq!(restore_source(&mounted), "b/b.db of the PVC store");
+        assert_eq!(
+            json!(volumes(&mounted)),
+            json!([{ "name": "snapshot", "persistentVolumeClaim": { "claimName": "store" } }])
+        );
+        let stored = source(json!({ "s3": { "path": "b/k", "awsSecret": "aws", "caSecret": "ca" } }));
+        assert_eq!(restore_source(&stored), "s3://b/k");
+        let of = volumes(&stored);
+        assert_eq!(
+            of.iter().map(|volume| &*volume.name).collect::<Vec<_>>(),
+            ["snapshot", "bucket-credentials", "bucket-ca"]
+        );
+        let secrets = of.iter().filter_map(|volume| volume.secret.as_ref());
+        assert!(secrets.clone().count() == 2 && secrets.clone().all(|secret| secret.default_mode == Some(0o440)));
+    }
+}
