@@ -254,4 +254,20 @@ impl<'a> Etcd<'a> {
         let etcdctl = ["exec", member, "--container=etcd", "--", "/usr/local/bin/etcdctl"];
         self.ns.kubectl(&[&etcdctl, arguments].concat()).await
     }
+
+    /// Writes a key, through one of the members.
+    pub async fn put(&self, key: &str, value: &str) {
+        drop(self.at_a_member(&["put", key, value]).await);
+    }
+
+    /// The value of a key, as one of the members has it; empty if there is none.
+    pub async fn value(&self, key: &str) -> String {
+        self.at_a_member(&["get", "--print-value-only", key]).await.trim().to_owned()
+    }
+
+    async fn at_a_member(&self, arguments: &[&str]) -> String {
+        let pods = self.pods().await;
+        let member = pods.keys().next().expect("a member");
+        self.etcdctl(member, arguments).await.ok()
+    }
 }

@@ -1,5 +1,7 @@
 //! An EtcdBackup in a test's namespace, as a person with kubectl sees it.
 
+use std::collections::BTreeSet;
+
 use api::etcd_backup::{EtcdBackup, EtcdBackupEntry, EtcdBackupStatus};
 use api::{Condition, Contract};
 use serde_json::{Value, json};
@@ -76,6 +78,20 @@ impl<'a> Backup<'a> {
             told.then(|| ready.clone())
         })
         .await
+    }
+
+    /// Waits until it has taken that many, of which `kept` are left.
+    pub async fn has_kept(&self, taken: usize, kept: usize) -> EtcdBackupStatus {
+        let mut seen: BTreeSet<String> = BTreeSet::new();
+        let status = self
+            .until(&format!("{taken} backups to be taken"), |backup| {
+                let status = backup.status.as_ref()?;
+                seen.extend(status.backups.iter().map(|of| of.name.clone()));
+                (seen.len() >= taken && status.running.is_none()).then(|| status.clone())
+            })
+            .await;
+        assert_eq!((usize::try_from(status.count), status.backups.len()), (Ok(kept), kept));
+        status
     }
 
     /// Checks that a backup is on the volume as the status says, and intact.

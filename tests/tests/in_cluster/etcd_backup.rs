@@ -1,8 +1,6 @@
 //! Backups of etcd clusters: taken, restored for their verification, kept and removed; and what becomes of them when something is
 //! in the way.
 
-use std::collections::BTreeSet;
-
 use api::etcd_backup::BackupVerification;
 use api::etcd_cluster::MemberRole;
 use e2e::erasing::erase_status;
@@ -12,7 +10,7 @@ use k8s_openapi::api::batch::v1::Job;
 use kube::api::{DeleteParams, ListParams};
 
 /// How many backups the object with the interval keeps.
-const KEPT: i64 = 2;
+const KEPT: usize = 2;
 
 #[tokio::test]
 async fn backups_are_taken_of_a_follower_restored_to_verify_them_and_removed_by_number() {
@@ -53,15 +51,7 @@ async fn backups_are_taken_of_a_follower_restored_to_verify_them_and_removed_by_
     let found = once.has(2).await;
     assert_eq!(found.backups, status.backups);
 
-    let mut seen: BTreeSet<String> = BTreeSet::new();
-    let kept = often
-        .until("the third backup, and two that are kept", |backup| {
-            let status = backup.status.as_ref()?;
-            seen.extend(status.backups.iter().map(|of| of.name.clone()));
-            (seen.len() >= 3 && status.running.is_none()).then(|| status.clone())
-        })
-        .await;
-    assert_eq!((kept.count, kept.backups.len()), (KEPT, 2));
+    let kept = often.has_kept(3, KEPT).await;
     often.is_on("store", &kept.backups[0]).await;
     once.is_on("store", &found.backups[1]).await;
     let verdict = writer.verdict(&etcd.runs(3).await).await;

@@ -3,8 +3,6 @@
 
 mod server;
 
-use std::collections::BTreeSet;
-
 use e2e::etcd::{Etcd, namespace};
 use e2e::etcd_backup::{Backup, manifest};
 use server::{BUCKET, CERTIFICATE, CREDENTIALS, Server};
@@ -18,31 +16,19 @@ fn spec(server: &Server<'_>, path: &str, secret: &str, more: &str) -> String {
     )
 }
 
-async fn put(etcd: &Etcd<'_>, key: &str, value: &str) {
-    let pods = etcd.pods().await;
-    let member = pods.keys().next().expect("a member");
-    drop(etcd.etcdctl(member, &["put", key, value]).await.ok());
-}
-
-async fn value(etcd: &Etcd<'_>, key: &str) -> String {
-    let pods = etcd.pods().await;
-    let member = pods.keys().next().expect("a member");
-    etcd.etcdctl(member, &["get", "--print-value-only", key]).await.ok().trim().to_owned()
-}
-
 #[tokio::test]
 async fn backups_in_an_object_store_are_read_back_kept_by_number_and_restored() {
     let ns = namespace("etcd-bucket").await;
     let server = Server::start(&ns).await;
     let web = Etcd::apply(&ns, "web", "{size: 1}").await;
     web.runs(1).await;
-    put(&web, "kept", "one").await;
+    web.put("kept", "one").await;
 
     let once = Backup::apply(&ns, "once", &spec(&server, "backups/team/etcd", CREDENTIALS, "")).await;
     let first = once.has(1).await.backups[0].clone();
     assert_eq!(first.path.as_deref(), Some("backups/team/etcd"), "as the archived operator stores it");
     server.has(&first).await;
-    put(&web, "kept", "two").await;
+    web.put("kept", "two").await;
     once.request("again").await;
     let both = once.has(2).await;
     let second = both.backups[0].clone();
@@ -57,15 +43,7 @@ async fn backups_in_an_object_store_are_read_back_kept_by_number_and_restored() 
          caSecret: {CERTIFICATE}}}, backupPolicy: {{backupIntervalInSecond: 30, maxBackups: 2}}}}"
     );
     let often = Backup::apply(&ns, "often", &often).await;
-    let mut seen: BTreeSet<String> = BTreeSet::new();
-    let kept = often
-        .until("the third backup, and two that are kept", |backup| {
-            let status = backup.status.as_ref()?;
-            seen.extend(status.backups.iter().map(|of| of.name.clone()));
-            (seen.len() >= 3 && status.running.is_none()).then(|| status.clone())
-        })
-        .await;
-    assert_eq!((kept.count, kept.backups.len()), (2, 2));
+    let kept = often.has_kept(3, 2).await;
     server.has(&kept.backups[0]).await;
     let there = server.shell("cd /data/backups; ls; cat often_v*.json team/etcd*.json | grep -c owner || true").await;
     assert_eq!(
@@ -83,7 +61,7 @@ async fn backups_in_an_object_store_are_read_back_kept_by_number_and_restored() 
     };
     let copy = Etcd::apply(&ns, "copy", &restore("backups/team/etcd")).await;
     let restored = copy.runs(1).await;
-    assert_eq!(value(&copy, "kept").await, "one");
+    assert_eq!(copy.value("kept").await, "one");
     let status = restored.status.expect("a status");
     assert_eq!(status.restored_from.as_deref(), Some("s3://backups/team/etcd"));
 

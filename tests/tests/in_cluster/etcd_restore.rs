@@ -5,19 +5,6 @@ use e2e::etcd::{self, Etcd, cluster_id, namespace, run_on_volume};
 use e2e::etcd_backup::{Backup, volume};
 use k8s_openapi::api::core::v1::Pod;
 
-/// The value of a key, as a member has it.
-async fn value(etcd: &Etcd<'_>, key: &str) -> String {
-    let pods = etcd.pods().await;
-    let member = pods.keys().next().expect("a member");
-    etcd.etcdctl(member, &["get", "--print-value-only", key]).await.ok().trim().to_owned()
-}
-
-async fn put(etcd: &Etcd<'_>, key: &str, value: &str) {
-    let pods = etcd.pods().await;
-    let member = pods.keys().next().expect("a member");
-    drop(etcd.etcdctl(member, &["put", key, value]).await.ok());
-}
-
 fn mounts(pod: &Pod, claim: &str) -> bool {
     let volumes = pod.spec.iter().flat_map(|spec| spec.volumes.iter().flatten());
     volumes.filter_map(|volume| volume.persistent_volume_claim.as_ref()).any(|of| of.claim_name == claim)
@@ -29,22 +16,22 @@ async fn a_new_cluster_begins_with_a_backup_of_another_one() {
     volume(&ns, "store", "64Mi").await;
     let web = Etcd::apply(&ns, "web", "{size: 1}").await;
     let before = web.runs(1).await;
-    put(&web, "kept", "one").await;
-    put(&web, "kept", "two").await;
+    web.put("kept", "one").await;
+    web.put("kept", "two").await;
     let backup = Backup::apply(&ns, "b", "{clusterRef: {name: web}, pvc: {claimName: store}}").await;
     let taken = backup.has(1).await.backups[0].clone();
-    put(&web, "kept", "three").await;
-    put(&web, "later", "four").await;
+    web.put("kept", "three").await;
+    web.put("later", "four").await;
 
     let copy = Etcd::apply(&ns, "copy", "{size: 3, restore: {claimName: store, file: b/b.db}}").await;
     let restored = copy.runs(3).await;
-    assert_eq!((value(&copy, "kept").await, value(&copy, "later").await), ("two".to_owned(), String::new()));
+    assert_eq!((copy.value("kept").await, copy.value("later").await), ("two".to_owned(), String::new()));
     let status = restored.status.clone().expect("a status");
     assert_eq!(status.restored_from.as_deref(), Some("b/b.db of the PVC store"));
     assert_ne!(cluster_id(&restored), cluster_id(&before), "it is a cluster of its own");
     assert_ne!(cluster_id(&restored), Some(&*taken.cluster_id));
     // It takes writes, and the volume is free again.
-    put(&copy, "later", "five").await;
+    copy.put("later", "five").await;
     ns.eventually("no member to hold on to the volume with the snapshot", || async {
         let pods = copy.pods().await;
         let holding: Vec<&String> = pods.iter().filter(|(_, pod)| mounts(pod, "store")).map(|(name, _)| name).collect();
@@ -52,8 +39,8 @@ async fn a_new_cluster_begins_with_a_backup_of_another_one() {
     })
     .await;
     copy.runs(3).await;
-    assert_eq!((value(&copy, "kept").await, value(&copy, "later").await), ("two".to_owned(), "five".to_owned()));
-    assert_eq!((value(&web, "kept").await, value(&web, "later").await), ("three".to_owned(), "four".to_owned()));
+    assert_eq!((copy.value("kept").await, copy.value("later").await), ("two".to_owned(), "five".to_owned()));
+    assert_eq!((web.value("kept").await, web.value("later").await), ("three".to_owned(), "four".to_owned()));
 
     // A damaged copy of it, and one that is not there.
     run_on_volume(
