@@ -1,6 +1,5 @@
 //! Pure: what the errors of an object store mean. A store answers with XML, which has a code and a sentence.
 
-use std::error::Error as _;
 use std::time::Duration;
 
 use object_store::Error;
@@ -36,11 +35,12 @@ pub(super) struct StoreRequest<'a> {
 impl StoreRequest<'_> {
     /// Whether the object does not exist, but the bucket does.
     pub(super) fn is_missing_object(&self, error: &Error) -> bool {
-        matches!(error, Error::NotFound { .. }) && element(&chain(error), "Code") != Some("NoSuchBucket")
+        matches!(error, Error::NotFound { .. }) && element(&texts(error).join(": "), "Code") != Some("NoSuchBucket")
     }
 
     pub(super) fn failure(&self, error: &Error) -> CommandFailure {
-        let text = chain(error);
+        let texts = texts(error);
+        let text = texts.join(": ");
         let (code, says) = (element(&text, "Code"), element(&text, "Message"));
         let known = CODES.iter().find(|(name, _)| code == Some(*name)).map(|(_, reason)| *reason);
         let reason = known.unwrap_or_else(|| match error {
@@ -53,7 +53,7 @@ impl StoreRequest<'_> {
         let cause = match (code, says) {
             (Some(code), Some(says)) => format!("{code}: {says}"),
             (Some(code), None) => code.to_owned(),
-            _ => innermost(error),
+            _ => texts.last().map(|text| text.trim().to_owned()).unwrap_or_default(),
         };
         CommandFailure::new(reason, format!("{} cannot be {}: {}", self.object(), self.what, cut(&cause, LONGEST)))
     }
@@ -74,28 +74,10 @@ impl StoreRequest<'_> {
     }
 }
 
-/// The texts of an error and its causes.
-fn chain(error: &Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        text = format!("{text}: {error}");
-        source = error.source();
-    }
-    text
-}
-
-/// The text of the last cause, which names no request.
-fn innermost(error: &Error) -> String {
-    let mut last: &dyn std::error::Error = error;
-    let mut texts = Vec::new();
-    while let Some(source) = last.source() {
-        last = source;
-        texts.push(last.to_string());
-    }
-    // "connection refused" is below "client error (Connect)".
-    let text = texts.pop().unwrap_or_else(|| error.to_string());
-    text.trim().to_owned()
+/// The texts of an error and of its causes. The last one names no request: "connection refused" is below "client error (Connect)".
+fn texts(error: &Error) -> Vec<String> {
+    let error: &dyn std::error::Error = error;
+    std::iter::successors(Some(error), |error| error.source()).map(|error| error.to_string()).collect()
 }
 
 /// The text of the first element of that name.

@@ -66,8 +66,7 @@ fn back_up_to(
         None => take(programs, store, options)?,
     };
     let now = seconds(SystemTime::now());
-    let removed = store.prune(options.keep, options.keep_for, now);
-    let mut all = store.owned()?;
+    let (mut all, removed) = store.prune(options.keep, options.keep_for, now)?;
     let (number, bytes) = (count(all.len()), all.iter().map(|backup| backup.bytes).sum());
     fit(&mut all);
     Ok(EtcdBackupResult { backup: entry, reused, backups: all, count: number, bytes, removed: count(removed) })

@@ -28,14 +28,17 @@ impl BucketStore {
         Ok(Self { bucket, local, owner, versioned, timeout: *options.timeout })
     }
 
-    /// The snapshots that have a description with the user's key, and the description if it can be read.
-    fn described(&self) -> Result<Vec<(String, Option<Manifest>)>, CommandFailure> {
-        let listed = self.bucket.keys(&bucket_keys::versions(self.bucket.key()))?;
-        let mut keys: Vec<String> = listed.into_iter().filter(|key| bucket_keys::described(key).is_some()).collect();
+    /// The descriptions of this owner's snapshots whose keys are chosen, with those keys.
+    fn described(&self, chosen: impl Fn(&str) -> bool) -> Result<Vec<(String, Manifest)>, CommandFailure> {
+        let mut keys = self.bucket.keys(&bucket_keys::versions(self.bucket.key()))?;
         keys.push(bucket_keys::description(self.bucket.key()));
+        keys.retain(|key| bucket_keys::described(key).is_some_and(&chosen));
         let texts = self.bucket.texts(&keys)?;
-        let snapshots = keys.iter().map(|key| bucket_keys::described(key).unwrap_or_default().to_owned());
-        Ok(snapshots.zip(texts.into_iter().map(|text| serde_json::from_str(&text?).ok())).collect())
+        let manifests = keys.iter().zip(texts).filter_map(|(key, text)| {
+            let manifest: Manifest = serde_json::from_str(&text?).ok()?;
+            Some((bucket_keys::described(key)?.to_owned(), manifest))
+        });
+        Ok(manifests.filter(|(_, manifest)| manifest.owner == self.owner).collect())
     }
 
     /// Fails if an object has that key that this owner has not written.
@@ -81,17 +84,15 @@ impl BackupStore for BucketStore {
 
     fn complete(&self) -> Result<Option<StoredBackup>, CommandFailure> {
         let key = self.bucket.key();
-        let all = self.described()?;
-        if !self.versioned {
-            self.refuse_foreign(key)?;
-        }
         let is_it = |snapshot: &str| match self.versioned {
             true => bucket_keys::is_version(snapshot, key, self.name()),
             false => snapshot == key,
         };
-        let of = all.into_iter().filter(|(snapshot, _)| is_it(snapshot));
-        let found = of.filter_map(|(snapshot, manifest)| Some((snapshot, manifest?)));
-        for (snapshot, manifest) in found.filter(|(_, manifest)| manifest.owner == self.owner) {
+        let found = self.described(is_it)?;
+        if !self.versioned {
+            self.refuse_foreign(key)?;
+        }
+        for (snapshot, manifest) in found {
             match self.bucket.digest(&snapshot, self.timeout)? {
                 Some((_, sha256)) if sha256 == manifest.backup.sha256 => return Ok(Some(manifest.backup)),
                 _ => eprintln!("s3://{} is not as it was uploaded", self.bucket.path(&snapshot)),
@@ -121,9 +122,8 @@ impl BackupStore for BucketStore {
     }
 
     fn owned(&self) -> Result<Vec<StoredBackup>, CommandFailure> {
-        let manifests = self.described()?.into_iter().filter_map(|(_, manifest)| manifest);
-        let mut all: Vec<StoredBackup> =
-            manifests.filter(|manifest| manifest.owner == self.owner).map(|manifest| manifest.backup).collect();
+        let described = self.described(|_| true)?;
+        let mut all: Vec<StoredBackup> = described.into_iter().map(|(_, manifest)| manifest.backup).collect();
         newest_first(&mut all);
         Ok(all)
     }

@@ -58,23 +58,33 @@ pub(super) trait BackupStore {
     /// Removes a backup.
     fn remove(&self, backup: &StoredBackup) -> Result<(), CommandFailure>;
 
-    /// Removes expired backups. Returns how many. A failure is logged only: the new backup is complete.
-    fn prune(&self, keep: Option<u32>, keep_for: Option<u64>, now: i64) -> usize {
-        let all = self.owned().unwrap_or_default();
+    /// Removes expired backups. Returns what is left, the newest first, and how many are gone. A failure to remove one is logged only:
+    /// the new backup is complete.
+    fn prune(
+        &self,
+        keep: Option<u32>,
+        keep_for: Option<u64>,
+        now: i64,
+    ) -> Result<(Vec<StoredBackup>, usize), CommandFailure> {
+        let all = self.owned()?;
         let expired = retention::expired(&all, keep, keep_for, now);
-        let others = expired.into_iter().filter(|backup| backup.name != self.name());
-        others
-            .filter(|backup| match self.remove(backup) {
+        let others: Vec<&StoredBackup> = expired.into_iter().filter(|one| one.name != self.name()).collect();
+        let mut removed = Vec::new();
+        for backup in &others {
+            match self.remove(backup) {
                 Ok(()) => {
                     eprintln!("removed the backup {}", backup.name);
-                    true
+                    removed.push(backup.name.clone());
                 }
-                Err(failure) => {
-                    eprintln!("{}", failure.message());
-                    false
-                }
-            })
-            .count()
+                Err(failure) => eprintln!("{}", failure.message()),
+            }
+        }
+        // A removal that failed may have removed a part.
+        let left = match removed.len() == others.len() {
+            true => all.into_iter().filter(|one| !removed.contains(&one.name)).collect(),
+            false => self.owned()?,
+        };
+        Ok((left, removed.len()))
     }
 }
 
