@@ -24,6 +24,9 @@ pub const WORK: &str = "work";
 pub enum JobProgress<'a> {
     /// There is no such Job.
     Absent,
+    /// There is no such Job, and pods of an earlier one of that name have yet to end. A Job that is created meanwhile may get no pods
+    /// for minutes: the Job controller counts its expected and failed pods by the Job's name (seen with 1.36).
+    Ending,
     /// The Job has not ended.
     Active(&'a Job),
     /// A pod succeeded.
@@ -47,7 +50,13 @@ impl<'a> JobProgress<'a> {
     /// The progress of the Job `name` among `jobs`; `pods` contains its pods.
     #[must_use]
     pub fn of(jobs: &'a [Arc<Job>], pods: &'a [Arc<Pod>], name: &str) -> Self {
-        let Some(job) = find(jobs, name) else { return Self::Absent };
+        let Some(job) = find(jobs, name) else {
+            return if pods.iter().any(|pod| is_of(pod, name) && has_yet_to_end(pod)) {
+                Self::Ending
+            } else {
+                Self::Absent
+            };
+        };
         match &job.end {
             None => Self::Active(job),
             Some(JobEnd::Complete) => Self::Complete(job, JobResult::of(pods, name)),
@@ -79,6 +88,11 @@ pub fn find<'a>(jobs: &'a [Arc<Job>], name: &str) -> Option<&'a Job> {
 pub fn is_of(pod: &Pod, job: &str) -> bool {
     let labels = pod.details.as_ref().map(|running| &running.labels);
     labels.and_then(|labels| labels.get(JOB_NAME)).is_some_and(|of| of == job)
+}
+
+/// Whether a pod works, or is terminating. One whose Job was deleted without it stays as it is once it has ended.
+fn has_yet_to_end(pod: &Pod) -> bool {
+    pod.meta.deleting || pod.details.as_ref().is_some_and(|details| !details.terminal)
 }
 
 /// Whether a Job has a pod.
@@ -182,6 +196,22 @@ mod tests {
         assert_eq!(end(json!({ "waiting": { "reason": "PodInitializing" } })), None);
         assert_eq!(end(json!({ "running": {} })), None);
         assert_eq!(end(json!({ "terminated": { "exitCode": 0, "message": "m" } })), Some((0, "m".to_owned())));
+    }
+
+    #[test]
+    fn a_job_is_not_created_while_pods_of_an_earlier_one_have_yet_to_end() {
+        let is_ending = |pods: &[Arc<Pod>]| matches!(JobProgress::of(&[], pods, "j"), JobProgress::Ending);
+        let of = |phase: &str, deleted: Value| {
+            let metadata = json!({ "namespace": "n", "name": "j-x", "deletionTimestamp": deleted,
+                "labels": { "multi-operator.example.com/whole": "true", JOB_NAME: "j" } });
+            [Arc::new(Pod::decode(&json!({ "metadata": metadata, "status": { "phase": phase } }).to_string()).unwrap())]
+        };
+        assert!(is_ending(&of("Running", Value::Null)));
+        assert!(is_ending(&of("Pending", Value::Null)));
+        assert!(is_ending(&of("Failed", json!("2026-01-01T00:00:00Z"))));
+        // The Job was deleted with --cascade=orphan.
+        assert!(!is_ending(&of("Succeeded", Value::Null)));
+        assert!(!is_ending(&[]));
     }
 
     #[test]

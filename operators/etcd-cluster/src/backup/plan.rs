@@ -25,6 +25,8 @@ pub type BackupPlan = Plan<EtcdBackupStatus>;
 const REQUEUE_AFTER_STEP: Duration = Duration::from_millis(50);
 /// While the watch of pods lags behind that of Jobs.
 const POLL_FOR_RESULT: Duration = Duration::from_millis(200);
+/// While a Job has no pod.
+const POLL_FOR_POD: Duration = Duration::from_secs(30);
 /// While the cluster cannot be backed up.
 const POLL_FOR_CLUSTER: Duration = Duration::from_secs(10);
 /// Why a Job that has completed counts as failed.
@@ -56,7 +58,12 @@ fn follow(observed: &BackupObserved, run: &EtcdBackupRun, now: Timestamp) -> Bac
             }
             Err(why) => wait_for_cluster(observed, &why, now),
         },
-        JobProgress::Active(_) => Plan { status: Some(status::running(observed, status(), now)), ..Plan::nothing() },
+        JobProgress::Ending => Plan { status: Some(status::running(observed, status(), now)), ..Plan::nothing() },
+        JobProgress::Active(_) => {
+            let has_pod = runtime::job::has_pod(&observed.pods, &run.name);
+            let next = if has_pod { Requeue::OnChange } else { Requeue::After(POLL_FOR_POD) };
+            Plan { status: Some(status::running(observed, status(), now)), next, ..Plan::nothing() }
+        }
         JobProgress::Complete(_, JobResult::Available(ended)) => {
             let result: EtcdBackupResult = AgentOutcome::of(ended).result();
             // A message that does not parse has no name: nothing says that there is a backup.

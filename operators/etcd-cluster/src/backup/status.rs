@@ -29,6 +29,14 @@ pub(super) fn with(
 pub(super) fn running(observed: &BackupObserved, status: Status, now: Timestamp) -> Status {
     let Some(run) = status.running.clone() else { return status };
     let doing = format!("the backup {} is being taken and verified", run.name);
+    if let Some(since) = observed.without_pod_since(&run.name, now) {
+        let message = format!(
+            "{doing}, but Kubernetes' Job controller has created no pod for its Job since {since:.0}: kubectl describe job {} \
+             says why, for example a quota",
+            run.name
+        );
+        return with(status, &Summary::Reconciling, EtcdBackupReason::PodInTrouble, message, now);
+    }
     match observed.diagnosis(&run.name) {
         Some(diagnosis) => {
             let message = format!("{doing}, but its pod waits: {}", diagnosis.message);

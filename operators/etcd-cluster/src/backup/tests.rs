@@ -1,6 +1,7 @@
 //! Decisions about backups, one by one.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use api::condition_type::{READY, STALLED};
 use api::etcd_backup::{BackupVerification, EtcdBackupStatus};
@@ -83,7 +84,7 @@ impl BackupObserved {
             .collect();
         let controller =
             json!({ "apiVersion": "v", "kind": "EtcdBackup", "name": "b", "uid": "u-b", "controller": true });
-        let metadata = json!({ "namespace": "n", "name": name, "uid": "u-j", "ownerReferences": [controller] });
+        let metadata = json!({ "namespace": "n", "name": name, "uid": "u-j", "ownerReferences": [controller], "creationTimestamp": CREATED });
         let job = json!({ "metadata": metadata, "status": { "conditions": conditions } });
         self.jobs = vec![Arc::new(Job::decode(&job.to_string()).unwrap())];
     }
@@ -94,6 +95,17 @@ impl BackupObserved {
         let state = json!({ "terminated": { "exitCode": code, "message": message.to_string() } });
         let pod = json!({ "metadata": { "namespace": "n", "name": format!("{job}-x"), "labels": labels }, "status": {
             "containerStatuses": [{ "name": "work", "image": "i", "restartCount": 0, "state": state }] } });
+        self.pods = vec![Arc::new(Pod::decode(&pod.to_string()).unwrap())];
+    }
+
+    /// Its pod, which works, and may be terminating.
+    fn working_pod(&mut self, job: &str, deleting: bool) {
+        let labels = json!({ "multi-operator.example.com/whole": "true", JOB_NAME: job });
+        let mut metadata = json!({ "namespace": "n", "name": format!("{job}-x"), "labels": labels });
+        if deleting {
+            metadata["deletionTimestamp"] = json!(CREATED);
+        }
+        let pod = json!({ "metadata": metadata, "status": { "phase": "Running" } });
         self.pods = vec![Arc::new(Pod::decode(&pod.to_string()).unwrap())];
     }
 

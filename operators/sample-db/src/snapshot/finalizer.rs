@@ -67,7 +67,7 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> SnapshotPlan {
     }
     match observed.progress(&name) {
         JobProgress::Absent => Plan { effects: vec![Effect::Create(jobs::prune(observed))], ..wait(observed, now) },
-        JobProgress::Active(_) => wait(observed, now),
+        JobProgress::Ending | JobProgress::Active(_) => wait(observed, now),
         JobProgress::Complete(..) => {
             let removed = "its files were removed".to_owned();
             remove_finalizer(snapshot, Some((false, SampleDBSnapshotEvent::FilesRemoved, removed)))

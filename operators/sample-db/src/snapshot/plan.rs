@@ -139,7 +139,7 @@ fn take(observed: &Observed, now: Timestamp) -> SnapshotPlan {
         // After the loss of its status the database names no volume, and the default one may be that of before an upgrade.
         (JobProgress::Absent, Some(db)) if !is_known(observed, db) => wait(observed, now),
         (JobProgress::Absent, Some(db)) => step(observed, Effect::Create(jobs::backup(observed, db)), now),
-        (JobProgress::Absent | JobProgress::Active(_), _) => wait(observed, now),
+        (JobProgress::Absent | JobProgress::Ending | JobProgress::Active(_), _) => wait(observed, now),
     }
 }
 

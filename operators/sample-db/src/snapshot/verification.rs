@@ -41,14 +41,14 @@ pub(super) fn is_requested(snapshot: &Snapshot) -> bool {
 pub(super) fn verify(observed: &Observed, now: Timestamp) -> SnapshotPlan {
     let name = jobs::verify_name(&observed.snapshot);
     let progress = observed.progress(&name);
-    if let JobProgress::Absent | JobProgress::Active(_) = progress
+    if let JobProgress::Absent | JobProgress::Ending | JobProgress::Active(_) = progress
         && let Some(plan) = volume::give_up_verification(observed, now)
     {
         return plan;
     }
     match progress {
         JobProgress::Absent => step(observed, Effect::Create(job(observed)), now),
-        JobProgress::Active(_) => wait(observed, now),
+        JobProgress::Ending | JobProgress::Active(_) => wait(observed, now),
         JobProgress::Complete(job, result) => continue_with_result(observed, job, result, now, |outcome| {
             let found: PgVerifyResult = outcome.result();
             match another_database(observed, found.system_identifier.as_deref(), false) {

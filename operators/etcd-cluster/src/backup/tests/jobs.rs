@@ -51,3 +51,29 @@ fn a_result_that_cannot_be_read_is_no_backup() {
     of.step(at(2));
     assert_eq!((of.reason(), of.status().succeeded, of.status().last_success_date), ("BackupFailed", false, None));
 }
+
+/// A quota leaves no room for the pod.
+#[test]
+fn a_job_without_a_pod_is_reported_after_a_minute() {
+    let mut of = observed(&json!({}));
+    of.step(at(1));
+    of.job("b", None);
+    let planned = of.step(at(59));
+    assert_eq!((of.reason(), planned.next), ("BackupRunning", Requeue::After(Duration::from_secs(30))));
+    of.step(at(60));
+    assert_eq!(of.reason(), "PodInTrouble");
+    of.working_pod("b", false);
+    of.step(at(61));
+    assert_eq!(of.reason(), "BackupRunning");
+}
+
+/// The Job was deleted while its pod worked.
+#[test]
+fn a_job_that_was_deleted_is_created_again_once_its_pod_is_gone() {
+    let mut of = observed(&json!({}));
+    of.step(at(1));
+    of.working_pod("b", true);
+    assert!(of.step(at(2)).effects.is_empty());
+    of.pods.clear();
+    assert!(matches!(&*of.step(at(3)).effects, [Effect::Create(_)]));
+}

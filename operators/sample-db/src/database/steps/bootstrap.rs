@@ -28,7 +28,9 @@ pub(super) fn restore_snapshot(observed: &Observed, pinned: &Pinned, source: &Sn
         }
         // This reconcile's status records that it is done.
         JobProgress::Complete(..) => Some(NextStep::wait(SampleDBReason::Restoring, doing())),
-        JobProgress::Active(_) => Some(job_progress(observed, &name, SampleDBReason::Restoring, doing())),
+        JobProgress::Ending | JobProgress::Active(_) => {
+            Some(job_progress(observed, &name, SampleDBReason::Restoring, doing()))
+        }
         JobProgress::Failed(_, message) => {
             let message = format!(
                 "{} failed: {}; fix that, and delete the Job {name} to have it tried again",
@@ -76,7 +78,7 @@ pub(super) fn init(observed: &Observed, pinned: &Pinned) -> Option<NextStep> {
             );
             Some(NextStep::blocked(SampleDBReason::InitFailed, message))
         }
-        JobProgress::Active(_) => {
+        JobProgress::Ending | JobProgress::Active(_) => {
             Some(job_progress(observed, &name, SampleDBReason::Initializing, "configuring the new database".to_owned()))
         }
     }

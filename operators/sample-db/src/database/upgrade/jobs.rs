@@ -49,6 +49,7 @@ pub(super) fn run(
         return wait(format!("waiting for an earlier Job {name} to be deleted"));
     }
     match observed.progress(name) {
+        JobProgress::Ending => wait(format!("waiting for the pods of an earlier Job {name} to end")),
         JobProgress::Absent => take(Effect::<DbAct>::Create(create()), format!("starting the Job {name}")),
         JobProgress::Complete(_, JobResult::Available(ended)) => Ok(AgentOutcome::of(ended)),
         JobProgress::Complete(_, JobResult::Pending) => wait(doing()),
