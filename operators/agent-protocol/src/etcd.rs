@@ -174,6 +174,46 @@ impl AgentCommand for EtcdRun {
     }
 }
 
+/// Makes a member the only one of its cluster, after the others are lost: an init step of its pod.
+///
+/// First commits every entry of the member's log: some that clients rely on may not count as committed there. Then starts etcd with
+/// --force-new-cluster, at addresses that only the agent knows, until it serves, and ends it. The cluster and the member keep their ids.
+///
+/// Does nothing unless --start is recover, and nothing the second time in the life of --state: members that have been added since would be
+/// removed as well.
+///
+/// Uses etcd and etcdctl, from PATH or /usr/local/bin.
+///
+/// Reasons: DataMissing DataUnreadable ForeignData NoSpace PermissionDenied Corrupt RestoreFailed StateUnusable ToolFailed ToolMissing
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+#[command(args_override_self = true)]
+pub struct EtcdRecover {
+    /// The directory of etcd-run, which lives as long as the pod
+    #[arg(long, value_name = "DIRECTORY")]
+    pub state: PathBuf,
+    /// The value of the pod's annotation when the container starts
+    #[arg(long, value_name = "recover")]
+    pub start: String,
+    /// Which member it is
+    #[command(flatten)]
+    pub member: MemberArgs,
+}
+
+impl EtcdRecover {
+    /// The value of [`START_VARIABLE`] for which it recovers the member.
+    pub const START: &'static str = "recover";
+}
+
+impl AgentCommand for EtcdRecover {
+    const NAME: &'static str = "etcd-recover";
+
+    fn render(&self, argv: &mut Argv) {
+        argv.pair("state", self.state.display());
+        argv.value("start", &self.start);
+        self.member.render(argv);
+    }
+}
+
 /// Takes the reserve back while etcd runs: part by part, once the file system has three times as much free.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct EtcdKeep {

@@ -38,7 +38,9 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 
 pub use argv::{AgentCommand, Argv};
 pub use bucket::BucketArgs;
-pub use etcd::{EtcdKeep, EtcdRun, EtcdWait, EtcdWaitResult, Expect, MemberArgs, START_VARIABLE, VolumeReport};
+pub use etcd::{
+    EtcdKeep, EtcdRecover, EtcdRun, EtcdWait, EtcdWaitResult, Expect, MemberArgs, START_VARIABLE, VolumeReport,
+};
 pub use etcd_backup::{EtcdBackupResult, EtcdRestoreMember, EtcdTakeBackup, RestoreProof, StoredBackup};
 pub use failure::{AgentExit, FailureMessage, FailureReason};
 pub use postgres::{
@@ -71,6 +73,7 @@ pub enum Command {
     EtcdWait(EtcdWait),
     EtcdRun(EtcdRun),
     EtcdKeep(EtcdKeep),
+    EtcdRecover(EtcdRecover),
     EtcdBackup(EtcdTakeBackup),
     EtcdRestore(EtcdRestoreMember),
     PgPrepare(PgPrepare),

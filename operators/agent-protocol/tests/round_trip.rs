@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use agent_protocol::{
-    AccessRules, AgentCommand, BucketArgs, Command, EtcdKeep, EtcdRestoreMember, EtcdRun, EtcdTakeBackup, EtcdWait,
-    Expect, Install, Jobs, MemberArgs, Offline, PgBasebackup, PgDump, PgFinish, PgInit, PgPrepare, PgPrune, PgReady,
-    PgRestore, PgRun, PgSurvey, PgUpgrade, PgVerify, PgVersion, RunDir, Seconds, SqlFile, SqlFiles, VerificationMode,
+    AccessRules, AgentCommand, BucketArgs, Command, EtcdKeep, EtcdRecover, EtcdRestoreMember, EtcdRun, EtcdTakeBackup,
+    EtcdWait, Expect, Install, Jobs, MemberArgs, Offline, PgBasebackup, PgDump, PgFinish, PgInit, PgPrepare, PgPrune,
+    PgReady, PgRestore, PgRun, PgSurvey, PgUpgrade, PgVerify, PgVersion, RunDir, Seconds, SqlFile, SqlFiles,
+    VerificationMode,
 };
 use proptest::collection::vec;
 use proptest::option::of;
@@ -99,7 +100,9 @@ fn of_etcd() -> impl Strategy<Value = Command> {
             Command::EtcdRestore(EtcdRestoreMember { snapshot, bucket, sha256, state, member, token })
         },
     );
-    prop_oneof![wait, run, keep, backup, restore]
+    let recover = (path(), text(), member())
+        .prop_map(|(state, start, member)| Command::EtcdRecover(EtcdRecover { state, start, member }));
+    prop_oneof![wait, run, keep, recover, backup, restore]
 }
 
 fn of_a_server() -> impl Strategy<Value = Command> {
@@ -212,6 +215,7 @@ fn argv(command: &Command) -> Vec<String> {
         Command::EtcdWait(of) => of.argv(),
         Command::EtcdRun(of) => of.argv(),
         Command::EtcdKeep(of) => of.argv(),
+        Command::EtcdRecover(of) => of.argv(),
         Command::EtcdBackup(of) => of.argv(),
         Command::EtcdRestore(of) => of.argv(),
         Command::PgPrepare(of) => of.argv(),

@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use agent_protocol::{AgentExit, BucketArgs, Command, EtcdRestoreMember, EtcdRun, EtcdWait, Expect, MemberArgs};
+use agent_protocol::{
+    AgentExit, BucketArgs, Command, EtcdRecover, EtcdRestoreMember, EtcdRun, EtcdWait, Expect, MemberArgs,
+};
 
 use crate::etcd::dns;
 use crate::etcd::limits::VolumeLimits;
@@ -78,6 +80,21 @@ impl RunOptions {
         let limits = VolumeLimits { reserve, quota, snapshot_count };
         let command = command.into_iter().map(OsString::from).collect();
         Ok(Self { member: MemberOptions::new(member)?, state, limits, volume_port, command })
+    }
+}
+
+/// What `etcd-recover` works with.
+#[derive(Debug)]
+pub(crate) struct RecoverOptions {
+    pub(crate) member: MemberOptions,
+    pub(crate) state: PathBuf,
+    pub(crate) start: String,
+}
+
+impl RecoverOptions {
+    pub(crate) fn new(options: EtcdRecover) -> Result<Self, CliExit> {
+        let EtcdRecover { state, start, member } = options;
+        Ok(Self { member: MemberOptions::new(member)?, state, start })
     }
 }
 

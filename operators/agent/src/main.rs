@@ -39,7 +39,7 @@ use std::sync::atomic::AtomicBool;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use agent_protocol::Command;
-use cli::{CliExit, RestoreOptions, RunOptions, WaitOptions};
+use cli::{CliExit, RecoverOptions, RestoreOptions, RunOptions, WaitOptions};
 
 fn main() -> ExitCode {
     exit_on_termination_signals();
@@ -59,6 +59,7 @@ fn perform(command: Command) -> Result<(), CliExit> {
         Command::EtcdWait(options) => etcd::wait::wait(&WaitOptions::new(options)?)?,
         Command::EtcdRun(options) => etcd::run::run(&RunOptions::new(options)?)?,
         Command::EtcdKeep(options) => etcd::keeper::run(&options),
+        Command::EtcdRecover(options) => etcd::recover::recover(&RecoverOptions::new(options)?)?,
         Command::EtcdBackup(options) => termination_message::report(&etcd::backup::back_up(&options)?),
         Command::EtcdRestore(options) => etcd::backup::restore::restore(&RestoreOptions::new(options)?)?,
         Command::PgRun(options) => return Err(postgres::data_dir::run::run(&options).into()),

@@ -3,7 +3,6 @@
 //! | file | contents |
 //! |---|---|
 //! | `choice.rs` | from which member the snapshot is taken; pure |
-//! | `programs.rs`, `output.rs` | how etcd's programs are run; what they print, pure |
 //! | `store.rs` | where backups are stored, and the store that is a directory |
 //! | `bucket_store.rs`, `bucket_keys.rs` | the store that is a bucket; the keys in it, pure |
 //! | `retention.rs` | which backups are removed; pure |
@@ -13,8 +12,6 @@
 mod bucket_keys;
 mod bucket_store;
 mod choice;
-mod output;
-mod programs;
 pub(crate) mod restore;
 mod retention;
 mod store;
@@ -27,12 +24,12 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use agent_protocol::{EtcdBackupResult, EtcdTakeBackup, StoredBackup, count};
 
 use crate::bucket::Bucket;
+use crate::etcd::output::Candidate;
+use crate::etcd::programs::EtcdTools;
 use crate::failure::{CommandFailure, Reason};
 use crate::files;
 use crate::progress::WaitLogger;
 use bucket_store::BucketStore;
-use choice::Candidate;
-use programs::EtcdTools;
 use store::{BackupDirectory, BackupStore, Manifest};
 
 /// How long to retry while no member answers.

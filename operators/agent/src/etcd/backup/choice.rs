@@ -2,22 +2,10 @@
 
 use crate::failure::{CommandFailure, Reason};
 
+use crate::etcd::output::Candidate;
+
 /// A follower that lags by more entries of the log than this is asked after the leader.
 const MAX_LAG: u64 = 1000;
-
-/// A member, as it describes itself.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Candidate {
-    pub(crate) endpoint: String,
-    pub(crate) cluster_id: u64,
-    pub(crate) member_id: u64,
-    pub(crate) leader: u64,
-    pub(crate) raft_index: u64,
-    pub(crate) version: String,
-    pub(crate) learner: bool,
-    /// Whether its data differs from that of the other members (alarm CORRUPT).
-    pub(crate) corrupt: bool,
-}
 
 impl Candidate {
     /// Members of the group with the lowest number are tried first.

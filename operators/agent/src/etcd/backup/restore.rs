@@ -6,12 +6,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::bucket_keys;
-use super::programs::{EtcdTools, RestoreTarget};
 use super::store;
 use crate::bucket::Bucket;
 use crate::cli::RestoreOptions;
 use crate::etcd::data::{self, StartMarker};
 use crate::etcd::plan::start;
+use crate::etcd::programs::{EtcdTools, RestoreTarget};
 use crate::failure::{CommandFailure, Reason};
 use crate::files;
 

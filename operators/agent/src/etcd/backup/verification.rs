@@ -1,21 +1,17 @@
 //! Verifies a snapshot: restores it into a throwaway member, and compares the hash of its keys and values with that of the member that the
 //! snapshot is from.
 
-use std::fs::{self, File};
-use std::net::TcpListener;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::path::Path;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use agent_protocol::RestoreProof;
 
-use super::choice::Candidate;
-use super::output::{self, KeyHash};
-use super::programs::{self, EtcdTools, RestoreTarget};
+use crate::etcd::loopback_member::{LoopbackMember, MemberStart, free_port};
+use crate::etcd::output::{Candidate, KeyHash};
+use crate::etcd::programs::{EtcdTools, RestoreTarget};
 use crate::failure::{CommandFailure, Reason};
-use crate::files::{self, ScratchDirectory};
-use crate::progress::WaitLogger;
+use crate::files::ScratchDirectory;
 
 /// How long a restore, and the start of the member, may take each.
 const RESTORE_TIMEOUT: Duration = Duration::from_secs(3000);
@@ -39,14 +35,26 @@ pub(super) fn verify(
     source: &Candidate,
 ) -> Result<Proof, CommandFailure> {
     let directory = ScratchDirectory::new(scratch.join("verification"))?;
-    let mut member = ThrowawayMember::restore(programs, snapshot, directory.path())?;
-    let revision = member.wait_until_serving(programs)?;
-    let Ok(restored) = programs.key_hash(&member.endpoint, 0) else {
+    let mut member = restore(programs, snapshot, directory.path())?;
+    let revision =
+        member.wait_until_serving(programs, "a member that was restored from the snapshot", RESTORE_TIMEOUT)?;
+    let Ok(restored) = programs.key_hash(member.endpoint(), 0) else {
         eprintln!("this version of etcd has no hash of keys and values: the member serves revision {revision}");
         return Ok(Proof { revision, hash: None, verification: RestoreProof::Restored });
     };
     let verification = compare(restored, source_hash(programs, source, restored.revision), &source.endpoint)?;
     Ok(Proof { revision: restored.revision, hash: Some(restored.hash), verification })
+}
+
+/// Restores it into a throwaway member, and starts that.
+fn restore(programs: &EtcdTools, snapshot: &Path, directory: &Path) -> Result<LoopbackMember, CommandFailure> {
+    let (data_dir, peer_url) = (directory.join("data"), format!("http://127.0.0.1:{}", free_port()?));
+    let target =
+        RestoreTarget { data_dir: &data_dir, name: NAME, peer_url: &peer_url, token: NAME, timeout: RESTORE_TIMEOUT };
+    programs.restore(snapshot, &target)?;
+    let start =
+        MemberStart { name: NAME, data_dir: &data_dir, peer_url: &peer_url, log: directory.join("log"), alone: false };
+    LoopbackMember::start(programs, start)
 }
 
 /// The hash of the source up to that revision, if it still has that.
@@ -78,89 +86,6 @@ fn compare(restored: KeyHash, source: Option<KeyHash>, endpoint: &str) -> Result
         Some(_) => Ok(RestoreProof::HashCompared),
         None => Ok(RestoreProof::Restored),
     }
-}
-
-/// A member that was restored from a snapshot, and that only this process talks to. It ends when this is dropped.
-struct ThrowawayMember {
-    process: Child,
-    endpoint: String,
-    log: PathBuf,
-}
-
-impl ThrowawayMember {
-    fn restore(programs: &EtcdTools, snapshot: &Path, directory: &Path) -> Result<Self, CommandFailure> {
-        let (data, peer) = (directory.join("data"), format!("http://127.0.0.1:{}", free_port()?));
-        let target =
-            RestoreTarget { data_dir: &data, name: NAME, peer_url: &peer, token: NAME, timeout: RESTORE_TIMEOUT };
-        programs.restore(snapshot, &target)?;
-        Self::start(programs, &data, &peer, directory.join("log"))
-    }
-
-    fn start(programs: &EtcdTools, data: &Path, peer: &str, log: PathBuf) -> Result<Self, CommandFailure> {
-        let endpoint = format!("http://127.0.0.1:{}", free_port()?);
-        let mut command = programs
-            .program("etcd")
-            .arg(format!("--name={NAME}"))
-            .arg(format!("--data-dir={}", data.display()))
-            .arg(format!("--listen-client-urls={endpoint}"))
-            .arg(format!("--advertise-client-urls={endpoint}"))
-            .arg(format!("--listen-peer-urls={peer}"))
-            .arg(format!("--initial-advertise-peer-urls={peer}"))
-            .arg(format!("--initial-cluster={NAME}={peer}"))
-            .into_command();
-        let file = File::create(&log).map_err(|error| files::failed("created", &log, &error, Reason::ToolFailed))?;
-        command.stdout(Stdio::null()).stderr(file);
-        let process = command.spawn().map_err(|error| programs::not_started("etcd", &error))?;
-        Ok(Self { process, endpoint, log })
-    }
-
-    /// Waits until it serves. Returns the revision of its key space.
-    fn wait_until_serving(&mut self, programs: &EtcdTools) -> Result<i64, CommandFailure> {
-        let mut progress = WaitLogger::new("a member that was restored from the snapshot serves".to_owned());
-        let deadline = Instant::now() + RESTORE_TIMEOUT;
-        loop {
-            let failure = match programs.status_and_revision(&self.endpoint) {
-                Ok((_, revision)) => {
-                    progress.done("the restored member serves");
-                    return Ok(revision);
-                }
-                Err(failure) => failure,
-            };
-            let ended = self.process.try_wait().is_ok_and(|status| status.is_some());
-            if ended || Instant::now() >= deadline {
-                return Err(self.explain(&failure));
-            }
-            progress.update(failure.message());
-            progress.pause();
-        }
-    }
-    /// Why it does not serve, by its log.
-    fn explain(&self, failure: &CommandFailure) -> CommandFailure {
-        let log = fs::read(&self.log).unwrap_or_default();
-        let log = String::from_utf8_lossy(&log);
-        let message = format!(
-            "a member that was restored from the snapshot does not serve: {}; its log ends with: {}",
-            failure.message(),
-            output::excerpt(&log)
-        );
-        CommandFailure::new(output::classify(&log, Reason::RestoreFailed), message)
-    }
-}
-
-impl Drop for ThrowawayMember {
-    fn drop(&mut self) {
-        // It has nothing to save.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-/// A port of the loopback interface that no one uses now.
-fn free_port() -> Result<u16, CommandFailure> {
-    let bound = TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr());
-    bound.map(|address| address.port()).map_err(|error| {
-        CommandFailure::new(Reason::CannotStart, format!("no port of the loopback interface is free: {error}"))
-    })
 }
 
 #[cfg(test)]

@@ -7,8 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use super::choice::Candidate;
-use super::output::{self, KeyHash};
+use super::output::{self, Candidate, KeyHash};
 use crate::failure::{CommandFailure, Reason};
 use crate::progress::WaitLogger;
 
@@ -21,34 +20,34 @@ const LONGEST_LOG: usize = 64 << 10;
 
 /// The directory with the programs of one version of etcd.
 #[derive(Debug)]
-pub(super) struct EtcdTools(PathBuf);
+pub(in crate::etcd) struct EtcdTools(PathBuf);
 
 /// What a snapshot is restored into: the data directory, which does not exist yet, of the only member of a new cluster.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct RestoreTarget<'a> {
-    pub(super) data_dir: &'a Path,
-    pub(super) name: &'a str,
-    pub(super) peer_url: &'a str,
-    pub(super) token: &'a str,
-    pub(super) timeout: Duration,
+pub(in crate::etcd) struct RestoreTarget<'a> {
+    pub(in crate::etcd) data_dir: &'a Path,
+    pub(in crate::etcd) name: &'a str,
+    pub(in crate::etcd) peer_url: &'a str,
+    pub(in crate::etcd) token: &'a str,
+    pub(in crate::etcd) timeout: Duration,
 }
 
 /// A command line that grows.
-pub(super) struct CommandLine(Command);
+pub(in crate::etcd) struct CommandLine(Command);
 
 impl CommandLine {
-    pub(super) fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {
+    pub(in crate::etcd) fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {
         self.0.arg(argument);
         self
     }
 
-    pub(super) fn into_command(self) -> Command {
+    pub(in crate::etcd) fn into_command(self) -> Command {
         self.0
     }
 }
 
 impl EtcdTools {
-    pub(super) fn find() -> Result<Self, CommandFailure> {
+    pub(in crate::etcd) fn find() -> Result<Self, CommandFailure> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let mut directories = std::env::split_paths(&path).chain([PathBuf::from(DIRECTORY)]);
         let found = directories.find(|directory| ["etcd", "etcdctl"].iter().all(|name| directory.join(name).is_file()));
@@ -57,7 +56,7 @@ impl EtcdTools {
     }
 
     /// A program, with no setting from the environment of the agent.
-    pub(super) fn program(&self, name: &str) -> CommandLine {
+    pub(in crate::etcd) fn program(&self, name: &str) -> CommandLine {
         let mut command = Command::new(self.0.join(name));
         for (variable, _) in std::env::vars_os() {
             if variable.to_string_lossy().starts_with("ETCD") {
@@ -69,12 +68,12 @@ impl EtcdTools {
         CommandLine(command)
     }
 
-    pub(super) fn etcdctl(&self, endpoint: &str) -> CommandLine {
+    pub(in crate::etcd) fn etcdctl(&self, endpoint: &str) -> CommandLine {
         self.program("etcdctl").arg(format!("--endpoints={endpoint}"))
     }
 
     /// Restores a snapshot.
-    pub(super) fn restore(&self, snapshot: &Path, target: &RestoreTarget<'_>) -> Result<(), CommandFailure> {
+    pub(in crate::etcd) fn restore(&self, snapshot: &Path, target: &RestoreTarget<'_>) -> Result<(), CommandFailure> {
         let RestoreTarget { data_dir, name, peer_url, token, timeout } = *target;
         // Before 3.5 there is no etcdutl.
         let program = if self.0.join("etcdutl").is_file() { "etcdutl" } else { "etcdctl" };
@@ -96,20 +95,28 @@ impl EtcdTools {
     }
 
     /// What a member says about itself.
-    pub(super) fn status(&self, endpoint: &str) -> Result<Candidate, CommandFailure> {
+    pub(in crate::etcd) fn status(&self, endpoint: &str) -> Result<Candidate, CommandFailure> {
         self.status_and_revision(endpoint).map(|(candidate, _)| candidate)
     }
 
     /// The same with the revision of its key space.
-    pub(super) fn status_and_revision(&self, endpoint: &str) -> Result<(Candidate, i64), CommandFailure> {
+    pub(in crate::etcd) fn status_and_revision(&self, endpoint: &str) -> Result<(Candidate, i64), CommandFailure> {
         let query = self.etcdctl(endpoint).arg(REQUEST_TIMEOUT).arg("-w=json").arg("endpoint").arg("status");
         let printed = run(query.into_command())?;
         let message = || format!("{endpoint} does not describe itself: {printed:?}");
         output::status(&printed).ok_or_else(|| CommandFailure::new(Reason::ToolFailed, message()))
     }
 
+    /// How many members a member lists.
+    pub(in crate::etcd) fn count_members(&self, endpoint: &str) -> Result<usize, CommandFailure> {
+        let query = self.etcdctl(endpoint).arg(REQUEST_TIMEOUT).arg("-w=json").arg("member").arg("list");
+        let printed = run(query.into_command())?;
+        let message = || format!("{endpoint} does not list its members: {printed:?}");
+        output::count_members(&printed).ok_or_else(|| CommandFailure::new(Reason::ToolFailed, message()))
+    }
+
     /// The hash of a member's keys and values up to a revision (0: the latest).
-    pub(super) fn key_hash(&self, endpoint: &str, revision: i64) -> Result<KeyHash, CommandFailure> {
+    pub(in crate::etcd) fn key_hash(&self, endpoint: &str, revision: i64) -> Result<KeyHash, CommandFailure> {
         let query = self.etcdctl(endpoint).arg("--command-timeout=60s").arg("-w=json").arg("endpoint").arg("hashkv");
         let printed = run(query.arg(format!("--rev={revision}")).into_command())?;
         let message = || format!("{endpoint} does not answer with a hash: {printed:?}");
@@ -117,7 +124,12 @@ impl EtcdTools {
     }
 
     /// Runs a program that may take long.
-    pub(super) fn run_for(&self, command: Command, timeout: Duration, goal: &str) -> Result<String, CommandFailure> {
+    pub(in crate::etcd) fn run_for(
+        &self,
+        command: Command,
+        timeout: Duration,
+        goal: &str,
+    ) -> Result<String, CommandFailure> {
         run_for(command, timeout, Some(goal))
     }
 }
@@ -173,7 +185,7 @@ fn wait(child: &mut Child, timeout: Duration, goal: Option<&str>) -> io::Result<
 }
 
 /// Reads all that a program prints, and keeps the end of it.
-pub(super) fn read(mut from: impl Read + Send + 'static) -> JoinHandle<String> {
+pub(in crate::etcd) fn read(mut from: impl Read + Send + 'static) -> JoinHandle<String> {
     thread::spawn(move || {
         let (mut kept, mut buffer) = (Vec::new(), [0; 4096]);
         while let Ok(read @ 1..) = from.read(&mut buffer) {
@@ -189,11 +201,11 @@ fn text(reader: Option<JoinHandle<String>>) -> String {
     reader.and_then(|reader| reader.join().ok()).unwrap_or_default()
 }
 
-pub(super) fn not_started(program: &str, error: &io::Error) -> CommandFailure {
+pub(in crate::etcd) fn not_started(program: &str, error: &io::Error) -> CommandFailure {
     CommandFailure::new(Reason::ToolMissing, format!("{program} cannot be run: {error}"))
 }
 
-pub(super) fn name(command: &Command) -> String {
+pub(in crate::etcd) fn name(command: &Command) -> String {
     let path = Path::new(command.get_program());
     path.file_name().unwrap_or(OsStr::new("?")).to_string_lossy().into_owned()
 }

@@ -2,7 +2,6 @@
 
 use serde::Deserialize;
 
-use super::choice::Candidate;
 use crate::failure::{Reason, cut};
 
 /// The longest text of an error.
@@ -31,14 +30,14 @@ const SIGNS: [(Reason, &[&str]); 5] = [
 ];
 
 /// Which reason a program's standard error indicates.
-pub(super) fn classify(stderr: &str, otherwise: Reason) -> Reason {
+pub(in crate::etcd) fn classify(stderr: &str, otherwise: Reason) -> Reason {
     let text = stderr.to_lowercase();
     let found = SIGNS.iter().find(|(_, signs)| signs.iter().any(|sign| text.contains(sign)));
     found.map_or(otherwise, |(reason, _)| *reason)
 }
 
 /// The cause in a program's standard error: the line that is no entry of a log, or the last one.
-pub(super) fn excerpt(stderr: &str) -> String {
+pub(in crate::etcd) fn excerpt(stderr: &str) -> String {
     let lines = || stderr.lines().map(str::trim).filter(|line| !line.is_empty());
     // etcdctl prints its usage after an error.
     let plain = lines().find(|line| line.starts_with("Error:") || line.starts_with("Failed to "));
@@ -74,8 +73,22 @@ struct Status {
     errors: Vec<String>,
 }
 
+/// A member, as it describes itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Candidate {
+    pub(crate) endpoint: String,
+    pub(crate) cluster_id: u64,
+    pub(crate) member_id: u64,
+    pub(crate) leader: u64,
+    pub(crate) raft_index: u64,
+    pub(crate) version: String,
+    pub(crate) learner: bool,
+    /// Whether its data differs from that of the other members (alarm CORRUPT).
+    pub(crate) corrupt: bool,
+}
+
 /// What `etcdctl endpoint status -w json` prints of one endpoint, and the revision of its key space.
-pub(super) fn status(text: &str) -> Option<(Candidate, i64)> {
+pub(in crate::etcd) fn status(text: &str) -> Option<(Candidate, i64)> {
     let [StatusLine { endpoint, status }] = serde_json::from_str::<[StatusLine; 1]>(text).ok()?;
     let corrupt = status.errors.iter().any(|error| error.contains("CORRUPT"));
     let Header { cluster_id, member_id, revision } = status.header;
@@ -92,14 +105,25 @@ pub(super) fn status(text: &str) -> Option<(Candidate, i64)> {
     Some((candidate, revision))
 }
 
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct MemberList {
+    members: Vec<serde::de::IgnoredAny>,
+}
+
+/// How many members `etcdctl member list -w json` prints.
+pub(in crate::etcd) fn count_members(text: &str) -> Option<usize> {
+    serde_json::from_str::<MemberList>(text).ok().map(|list| list.members.len())
+}
+
 /// The hash of a member's keys and values, over all revisions that are not compacted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct KeyHash {
+pub(in crate::etcd) struct KeyHash {
     /// The latest revision of the member.
-    pub(super) revision: i64,
-    pub(super) hash: u32,
+    pub(in crate::etcd) revision: i64,
+    pub(in crate::etcd) hash: u32,
     /// Hashes of members that are compacted up to different revisions differ.
-    pub(super) compacted: i64,
+    pub(in crate::etcd) compacted: i64,
 }
 
 #[derive(Debug, Deserialize)]
@@ -118,7 +142,7 @@ struct HashAnswer {
 }
 
 /// What `etcdctl endpoint hashkv -w json` prints of one endpoint.
-pub(super) fn key_hash(text: &str) -> Option<KeyHash> {
+pub(in crate::etcd) fn key_hash(text: &str) -> Option<KeyHash> {
     let [HashLine { hash_kv }] = serde_json::from_str::<[HashLine; 1]>(text).ok()?;
     let HashAnswer { header, hash, compact_revision } = hash_kv;
     Some(KeyHash { revision: header.revision, hash, compacted: compact_revision })
@@ -142,6 +166,13 @@ mod tests {
         let (member, _) = status(new).unwrap();
         assert!(member.learner && member.corrupt);
         assert_eq!(status("[]"), None);
+    }
+
+    #[test]
+    fn members_are_counted() {
+        let text =
+            r#"{"header":{"cluster_id":1},"members":[{"ID":2,"name":"a","peerURLs":["http://a:2380"]},{"ID":3}]}"#;
+        assert_eq!((count_members(text), count_members("Error")), (Some(2), None));
     }
 
     #[test]
