@@ -11,6 +11,7 @@ pub mod condition_type;
 mod options;
 mod pod;
 mod reason;
+mod recovery;
 mod restore;
 mod status;
 mod storage;
@@ -20,6 +21,7 @@ pub use options::ALLOWED_OPTIONS;
 pub use pod::PodPolicy;
 pub(crate) use pod::{DENIED_ENV, DENIED_ENV_MESSAGE, LABELS};
 pub use reason::{EtcdClusterEvent, EtcdClusterReason};
+pub use recovery::{EtcdRecovery, EtcdRecoveryStatus, RECOVER_WITHOUT, RecoveryOutcome, RecoveryPolicy};
 pub use restore::EtcdRestoreSource;
 pub use status::{EtcdClusterPhase, EtcdClusterStatus, EtcdStorageStatus, MemberRole, MemberStatus, Members};
 pub use storage::{EtcdStorage, OnDelete};
@@ -171,6 +173,10 @@ pub struct EtcdClusterSpec {
     /// EtcdCluster is created; may be removed later, which changes nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restore: Option<EtcdRestoreSource>,
+
+    /// Recovery from a lost quorum that cannot return, because the volumes of a majority are gone. Default: a user decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recovery: Option<EtcdRecovery>,
 }
 
 /// A semantic version without build metadata, which an image tag cannot contain.

@@ -10,8 +10,12 @@ pub enum EtcdClusterKind {}
 impl CustomKind for EtcdClusterKind {
     const KIND: ResourceKind =
         ResourceKind { group: api::ETCD_GROUP, version: "v1beta2", kind: "EtcdCluster", plural: "etcdclusters" };
-    const ANNOTATIONS: &'static [&'static str] =
-        &[api::etcd_cluster::SCOPE, api::etcd_cluster::MOVE_LEADER, api::etcd_cluster::ADOPT];
+    const ANNOTATIONS: &'static [&'static str] = &[
+        api::etcd_cluster::SCOPE,
+        api::etcd_cluster::MOVE_LEADER,
+        api::etcd_cluster::ADOPT,
+        api::etcd_cluster::RECOVER_WITHOUT,
+    ];
     const FREE: &'static [&'static str] = &[
         "pod.affinity",
         "pod.tolerations",

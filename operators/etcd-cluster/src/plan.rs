@@ -30,6 +30,7 @@ pub mod options;
 pub mod placement;
 mod quorum;
 pub mod recovered;
+mod recovery;
 mod requeue;
 mod retired;
 pub mod size;

@@ -22,6 +22,7 @@ mod etcd_old;
 mod etcd_paused;
 mod etcd_placement;
 mod etcd_pods_lost;
+mod etcd_recovery;
 mod etcd_replaced;
 mod etcd_resize;
 mod etcd_restart;

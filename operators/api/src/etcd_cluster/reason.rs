@@ -99,6 +99,8 @@ reasons! {
         QuotaTooLarge,
         /// Work is under way.
         Reconciling,
+        /// Quorum is lost, and the cluster goes on with one member.
+        Recovering,
         /// A member, or what is left of one, is being removed.
         RemovingMember,
         /// A member that cannot come back is being replaced.
@@ -168,6 +170,12 @@ reasons! {
         NewMemberAdded = "New Member Added",
         /// Members keep their data in their pods, since there is no default StorageClass.
         NotDurable,
+        /// The cluster goes on with one member after it has lost quorum.
+        Recovered,
+        /// A recovery from a lost quorum ended without a change.
+        RecoveryCanceled,
+        /// Quorum is lost, and the operator begins to recover the cluster from one member.
+        RecoveryStarted,
         /// The operator replaces a member that cannot come back.
         ReplacingDeadMember = "Replacing Dead Member",
         /// The operator has deleted the oldest of many PVCs of removed members.

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::de::IntoDeserializer;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::recovery::EtcdRecoveryStatus;
 use crate::{Contract, ObjectStatus};
 
 /// Observed state of an etcd cluster.
@@ -72,6 +73,9 @@ pub struct EtcdClusterStatus {
     /// Snapshot that the cluster began with: PVC and file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restored_from: Option<String>,
+    /// Last recovery from a lost quorum: the cluster went on with one member, and without others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recovery: Option<EtcdRecoveryStatus>,
     /// Label selector of the pods, for autoscalers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selector: Option<String>,

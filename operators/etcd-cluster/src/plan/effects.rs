@@ -8,9 +8,9 @@ use runtime::projections::{Pod, Pvc};
 use super::desired::Desired;
 use super::known_good::{self, RestartConfig};
 use super::member_set::{MemberSet, MemberView};
-use super::membership::EtcdStep;
+use super::membership::{EtcdStep, needs_fence};
 use super::objects::InitialState;
-use super::{EtcdAct, EtcdChange, Observed, hold, image_check, leaving_3_6, names, objects, placement};
+use super::{EtcdAct, EtcdChange, Observed, hold, image_check, leaving_3_6, names, objects, placement, recovery};
 
 /// The effects of `step`, in order.
 pub(super) fn of(
@@ -24,7 +24,14 @@ pub(super) fn of(
     let pod_of = |name: &str| members.get(name).and_then(|member| member.pod);
     let prepare = |name: &str| prepare_for_next_version(observed, members, members.get(name)?, desired);
     match step {
-        EtcdStep::Rest | EtcdStep::Wait(_) | EtcdStep::Stuck(..) => Vec::new(),
+        EtcdStep::Rest
+        | EtcdStep::Wait(_)
+        | EtcdStep::Stuck(..)
+        | EtcdStep::BeginRecovery { .. }
+        | EtcdStep::CancelRecovery => Vec::new(),
+        EtcdStep::Fence { from } => {
+            members.all.iter().filter(|member| member.name != *from && needs_fence(member)).flat_map(fence).collect()
+        }
         EtcdStep::Adopt { names } => {
             let claims = observed.claims.iter().filter(|claim| names.iter().any(|name| **name == *claim.meta.key.name));
             claims.map(|claim| Effect::Apply(objects::adopted(cluster, claim))).collect()
@@ -34,7 +41,7 @@ pub(super) fn of(
                 (InitialState::Existing, _) => {
                     objects::pod(observed, cluster, &desired.for_new_member(members), name, *state)
                 }
-                (InitialState::Restart, RestartConfig::LastKnownGood(then)) => {
+                (InitialState::Restart | InitialState::Recover, RestartConfig::LastKnownGood(then)) => {
                     objects::pod(observed, &then.0, &then.1, name, *state)
                 }
                 _ => objects::pod(observed, cluster, desired, name, *state),
@@ -138,6 +145,13 @@ fn prepare_for_next_version(
     Some(through(address(member)?, change))
 }
 
+/// Marks a member's PVC as one that does not come back, and stops the member.
+fn fence(member: &MemberView<'_>) -> Vec<Effect<EtcdAct>> {
+    let unmarked = member.claim.filter(|claim| !objects::is_retiring(claim));
+    let mark = unmarked.map(|claim| Effect::Apply(objects::marked_as_retiring(claim, true)));
+    mark.into_iter().chain(member.pod.filter(|pod| !pod.meta.deleting).map(delete_pod)).collect()
+}
+
 fn delete_pod(pod: &Pod) -> Effect<EtcdAct> {
     Effect::Delete(Delete::of(Pod::KIND, &pod.meta))
 }
@@ -152,7 +166,13 @@ fn delete_or_retain_claim(observed: &Observed, claim: &Pvc) -> Vec<Effect<EtcdAc
     let cluster = &*observed.cluster;
     let used_by = Some((Pod::KIND, claim.meta.key.clone()));
     let delete = Delete { only_if_absent: used_by, ..Delete::of(Pvc::KIND, &claim.meta) };
-    match objects::policy(cluster) {
+    let policy = if recovery::was_given_up(cluster, &claim.meta.key.name) {
+        // It may hold writes that no other volume has.
+        OnDelete::Retain
+    } else {
+        objects::policy(cluster)
+    };
+    match policy {
         OnDelete::Delete => vec![Effect::Delete(delete)],
         OnDelete::Retain if (claim.bound || claim.lost) && !objects::has_yet_to_vote(claim) => {
             let disowned = objects::has_unwanted_owner(cluster, claim).then(|| objects::adopted(cluster, claim));

@@ -18,6 +18,7 @@ mod failed_pods;
 mod failure;
 mod leader_transfer;
 pub(super) mod outdated;
+mod recovery;
 mod recreation;
 mod repair;
 mod replacement;
@@ -26,12 +27,14 @@ mod rolling_update;
 mod scaling;
 mod step;
 mod surge;
+mod survivor;
 pub(super) mod unreachable;
 mod volume_adoption;
 mod without_quorum;
 
 pub(super) use failure::waiting_message;
 pub(super) use leader_transfer::{LeaderTransfer, leader_transfer_state, why_leader_not_transferred};
+pub(super) use recovery::needs_fence;
 pub(super) use repair::is_catch_up_overdue;
 pub(super) use rolling_update::filling_from;
 pub use step::{EtcdStep, Wait};
@@ -77,7 +80,7 @@ pub fn next(observed: &Observed, members: &MemberSet<'_>, desired: &Desired, now
         return bootstrap::step(observed, members, desired, now);
     }
     if !members.list_known {
-        return without_quorum::step(observed, members, desired, now);
+        return recovery::step(observed, members, desired, now);
     }
     if let Some(copy) = members.listed().find(|member| member.pod.is_some() && repair::is_elsewhere(observed, member)) {
         return foreign_member(copy);

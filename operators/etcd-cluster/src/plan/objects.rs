@@ -12,6 +12,7 @@ mod pod;
 mod ports;
 mod probes;
 mod programs;
+mod recovery;
 mod restore;
 mod services;
 mod trial;
@@ -37,7 +38,7 @@ pub(super) use pod::{begun, labeled, next_image, placement, pod, pod_labels, ret
 pub(super) use ports::CLIENT_PORT;
 pub(crate) use ports::VOLUME_PORT;
 pub(super) use probes::has_health_probes;
-pub(super) use programs::{AGENT, AGENT_PATH, ETCD, ETCD_PATH, RESTORE, WAIT};
+pub(super) use programs::{AGENT, AGENT_PATH, ETCD, ETCD_PATH, RECOVER, RESTORE, WAIT};
 pub(super) use restore::restore_source;
 pub use services::client_service;
 pub(super) use services::{clients, peers};

@@ -17,6 +17,7 @@ mod conditions;
 mod events;
 mod members;
 mod messages;
+mod recovery;
 mod warnings;
 
 pub(super) use events::{events, step_events};
@@ -55,6 +56,7 @@ pub(super) fn of(
         leader: members::leader(&statuses)
             .or_else(|| before.leader.clone().filter(|_| !members.list_known && state.answers)),
         restored_from: before.restored_from.clone().or_else(|| restored_from(cluster).filter(|_| latched)),
+        recovery: recovery::record(cluster, members, step, now),
         filling_from: filling_from(observed, members, step),
         leader_moved_for: moved_for,
         leader_moving_from: moving_from,

@@ -7,7 +7,7 @@ use runtime::plan::{Apply, ChildState, Effect, Plan, Requeue};
 use runtime::projections::AppliedChild;
 
 use super::desired::Desired;
-use super::member_set::MemberSet;
+use super::member_set::{MemberSet, MemberView};
 use super::membership::EtcdStep;
 use super::{
     EtcdAct, EtcdPlan, Observed, desired, effects, hold, known_good, list_of_one, membership, objects, options, quorum,
@@ -86,8 +86,10 @@ fn independent(observed: &Observed, members: &MemberSet<'_>, desired: &Desired, 
     let cluster = &*observed.cluster;
     let mut applies = unlabeled::label_repairs(cluster, members);
     if cluster.status.cluster_id.is_some() {
-        // The first member must not bootstrap the cluster again, whatever it loses.
-        let first = members.all.iter().filter(|member| member.has_bootstrap_pod() && !member.is_terminating());
+        // The first member must not bootstrap the cluster again, whatever it loses; nor may one that was alone drop other members again.
+        let begun =
+            |member: &&MemberView<'_>| member.has_bootstrap_pod() || members.list_known && member.has_recovering_pod();
+        let first = members.all.iter().filter(|member| begun(member) && !member.is_terminating());
         applies.extend(first.filter_map(|member| member.pod).map(objects::begun));
     }
     // Clients can write only once the cluster id is latched and finalizers protect the data.

@@ -227,6 +227,11 @@ impl<'a> MemberView<'a> {
         self.annotation(START) == Some(InitialState::New.annotation_value())
     }
 
+    /// Whether its pod was created for the only member of a cluster that had lost quorum.
+    pub(in crate::plan) fn has_recovering_pod(&self) -> bool {
+        self.annotation(START) == Some(InitialState::Recover.annotation_value())
+    }
+
     /// A container of its pod.
     #[must_use]
     pub fn container(&self, name: &str) -> Option<&'a ContainerStatus> {

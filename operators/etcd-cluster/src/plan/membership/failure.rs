@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::failed_pods;
 use crate::plan::member_set::MemberView;
-use crate::plan::objects::{ETCD, RESTORE, WAIT};
+use crate::plan::objects::{ETCD, RECOVER, RESTORE, WAIT};
 
 /// Why a member's pod does not work.
 pub(super) fn failure_message(member: &MemberView<'_>) -> Option<String> {
@@ -13,7 +13,7 @@ pub(super) fn failure_message(member: &MemberView<'_>) -> Option<String> {
         return Some(why);
     }
     let diagnosis = member.pod.filter(|pod| !pod.meta.deleting)?.diagnosis.as_ref()?;
-    let termination = [WAIT, RESTORE, ETCD].iter().find_map(|container| {
+    let termination = [WAIT, RESTORE, RECOVER, ETCD].iter().find_map(|container| {
         let ended = member.container(container).filter(|container| !container.running)?.terminated.as_ref()?;
         (ended.code != 0).then(|| termination_text(&ended.message)).flatten()
     });

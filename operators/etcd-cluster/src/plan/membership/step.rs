@@ -65,6 +65,20 @@ pub enum EtcdStep {
         /// The member.
         name: String,
     },
+    /// Record that the cluster goes on with one member, and without others, because quorum is lost for good.
+    BeginRecovery {
+        /// That member.
+        from: String,
+        /// The other voters.
+        without: Vec<String>,
+    },
+    /// Stop all members but one, and mark their PVCs, before it goes on alone.
+    Fence {
+        /// That one.
+        from: String,
+    },
+    /// Record that the recovery ends without a change.
+    CancelRecovery,
     /// Delete or retire the PVC of a removed member.
     RemoveClaim {
         /// Its name.

@@ -159,7 +159,7 @@ pub(super) fn member_args(cluster: &EtcdCluster, member: &str, state: InitialSta
             // By the variable with the annotation of the pod, which kubelets read again at each start.
             InitialState::New => Expect::Variable,
             InitialState::Existing => Expect::Join,
-            InitialState::Restart => Expect::Data,
+            InitialState::Restart | InitialState::Recover => Expect::Data,
         },
     }
 }
@@ -218,8 +218,8 @@ pub(super) fn mounts() -> Vec<VolumeMount> {
 
 /// The environment variables of the agent.
 pub(super) fn agent_variables(state: InitialState) -> Vec<EnvVar> {
-    let annotation =
-        (state == InitialState::New).then(|| pod_field(START_VARIABLE, &format!("metadata.annotations['{START}']")));
+    let annotation = matches!(state, InitialState::New | InitialState::Recover)
+        .then(|| pod_field(START_VARIABLE, &format!("metadata.annotations['{START}']")));
     [pod_field("POD_IP", "status.podIP")].into_iter().chain(annotation).collect()
 }
 

@@ -1,5 +1,7 @@
 //! Pure: how a member's etcd starts.
 
+use agent_protocol::EtcdRecover;
+
 /// Annotation with how the etcd of a pod starts.
 pub(in crate::plan) const START: &str = "multi-operator.example.com/start";
 
@@ -12,6 +14,8 @@ pub enum InitialState {
     Existing,
     /// As the same member, on its data.
     Restart,
+    /// As the only member of its cluster, on its data.
+    Recover,
 }
 
 impl InitialState {
@@ -21,6 +25,7 @@ impl InitialState {
             Self::New => "new",
             Self::Existing => "join",
             Self::Restart => "data",
+            Self::Recover => EtcdRecover::START,
         }
     }
 }

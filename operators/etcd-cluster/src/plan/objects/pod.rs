@@ -18,7 +18,7 @@ use super::annotations::{PLACEMENT, RESTARTS, RETIRING, TEMPLATE, VERSION, VOLUM
 use super::initial_state::{InitialState, START};
 use super::labels::{OWNER_UID, member_labels, selector};
 use super::programs::ETCD;
-use super::{claim, container, restore};
+use super::{claim, container, recovery, restore};
 use crate::EtcdCluster;
 use crate::plan::desired::{self, Desired};
 use crate::plan::{Observed, names};
@@ -51,7 +51,9 @@ pub(in crate::plan) fn pod(
     let token = &observed.new_member_name;
     let source = restored(cluster, state);
     let restore = source.map(|source| restore::container(cluster, desired, member, token, source));
-    let steps = container::init(cluster, &observed.agent_image, desired, member, state).into_iter().chain(restore);
+    let steps = container::init(cluster, &observed.agent_image, desired, member, state).into_iter();
+    let recovery = (state == InitialState::Recover).then(|| recovery::container(cluster, desired, member));
+    let steps = steps.chain(restore).chain(recovery);
     let spec = PodSpec {
         hostname: Some(member.to_owned()),
         subdomain: Some(cluster.meta.key.name.to_string()),

@@ -8,6 +8,8 @@ pub(in crate::plan) const AGENT: &str = "agent";
 pub(in crate::plan) const WAIT: &str = "wait";
 /// The name of the init step that restores a snapshot.
 pub(in crate::plan) const RESTORE: &str = "restore";
+/// The name of the init step that makes the member the only one of its cluster.
+pub(in crate::plan) const RECOVER: &str = "recover";
 /// The path of etcd in its image.
 pub(in crate::plan) const ETCD_PATH: &str = "/usr/local/bin/etcd";
 /// The path of the agent in the manager's image.

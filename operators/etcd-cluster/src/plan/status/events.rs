@@ -1,7 +1,7 @@
 //! Pure: the events.
 
 use api::etcd_cluster::condition_type::{QUORUM_HEALTHY, WARNING};
-use api::etcd_cluster::{EtcdClusterEvent, EtcdClusterReason, EtcdClusterStatus};
+use api::etcd_cluster::{EtcdClusterEvent, EtcdClusterReason, EtcdClusterStatus, RecoveryOutcome};
 use api::{Condition, ConditionStatus, Reason};
 use runtime::plan::EventDraft;
 
@@ -20,6 +20,7 @@ pub(in crate::plan) fn events(cluster: &EtcdCluster, after: &EtcdClusterStatus) 
     let before = &cluster.status;
     let mut events = member_events(before, after);
     events.extend(leadership_event(before, after));
+    events.extend(recovery_event(before, after));
     let durable = |status: &EtcdClusterStatus| status.storage.as_ref().map(|storage| storage.durable);
     if durable(before).is_none() && durable(after) == Some(false) && !requests_ephemeral(cluster) {
         events.push(event(true, EtcdClusterEvent::NotDurable, NOT_DURABLE.to_owned()));
@@ -56,6 +57,29 @@ fn leadership_event(before: &EtcdClusterStatus, after: &EtcdClusterStatus) -> Op
             let message = format!("leadership not transferred: no other member is eligible (leader stays {leader})");
             event(false, EtcdClusterEvent::LeaderNotMoved, message)
         }
+    })
+}
+
+/// The event about the begin or end of a recovery from a lost quorum.
+fn recovery_event(before: &EtcdClusterStatus, after: &EtcdClusterStatus) -> Option<EventDraft> {
+    let now = after.recovery.as_ref().filter(|_| before.recovery != after.recovery)?;
+    let (from, without) = (&now.from, now.without.join(", "));
+    Some(match now.outcome {
+        None => event(
+            true,
+            EtcdClusterEvent::RecoveryStarted,
+            format!("quorum is lost: the cluster goes on with member {from}, and without {without}"),
+        ),
+        Some(RecoveryOutcome::Recovered) => event(
+            false,
+            EtcdClusterEvent::Recovered,
+            format!("the cluster goes on with member {from}; the volumes of {without} are kept"),
+        ),
+        Some(RecoveryOutcome::Canceled) => event(
+            false,
+            EtcdClusterEvent::RecoveryCanceled,
+            format!("the recovery from member {from} ended without a change: no member was given up"),
+        ),
     })
 }
 

@@ -5,7 +5,8 @@ use api::etcd_cluster::EtcdClusterReason;
 use super::super::desired::Desired;
 use super::super::member_set::{MemberSet, MemberView, hex};
 use super::super::membership::EtcdStep;
-use super::super::{Alarm, Explanation, Observed, image_check, known_good, space};
+use super::super::objects::InitialState;
+use super::super::{Alarm, Explanation, Observed, image_check, known_good, recovery, space};
 use crate::EtcdCluster;
 
 /// The worst raised alarm, and the id of its member.
@@ -65,6 +66,9 @@ pub(super) fn step_message(
             EtcdClusterReason::AdoptingVolumes,
             format!("adopting the volumes of an earlier cluster: {}", names.join(", ")),
         ),
+        EtcdStep::Start { name, state: InitialState::Recover } => {
+            (EtcdClusterReason::Recovering, format!("starting member {name} as the only member of the cluster"))
+        }
         EtcdStep::Start { name, .. } if is_restarting_one(cluster, members, desired, name) => {
             (EtcdClusterReason::RestartingMember, format!("waiting for member {name} to restart with the current spec"))
         }
@@ -81,6 +85,10 @@ pub(super) fn step_message(
             (EtcdClusterReason::ReplacingMember, format!("replacing member {name}: {why}"))
         }
         EtcdStep::Remove { name, .. } => (EtcdClusterReason::RemovingMember, format!("removing member {name}")),
+        EtcdStep::DeletePod { name } if recovery::under_way(cluster).is_some() => (
+            EtcdClusterReason::Recovering,
+            format!("waiting for pod {name} to be deleted, after which it starts as the only member of the cluster"),
+        ),
         EtcdStep::DeletePod { name } | EtcdStep::RecreatePod { name } if is_member(name) => {
             (EtcdClusterReason::RestartingMember, format!("waiting for pod {name} to be deleted"))
         }
@@ -88,6 +96,15 @@ pub(super) fn step_message(
             EtcdClusterReason::RemovingMember,
             format!("waiting for pod {name}, which belongs to no member, to be deleted"),
         ),
+        EtcdStep::BeginRecovery { from, without } => (
+            EtcdClusterReason::Recovering,
+            format!("quorum is lost: the cluster goes on with member {from}, and without {}", without.join(", ")),
+        ),
+        EtcdStep::Fence { from } => (
+            EtcdClusterReason::Recovering,
+            format!("stopping the other members before the cluster goes on with member {from}"),
+        ),
+        EtcdStep::CancelRecovery => (EtcdClusterReason::QuorumLost, "the recovery ends without a change".to_owned()),
         EtcdStep::RemoveClaim { name } => {
             (EtcdClusterReason::RemovingMember, format!("cleaning up after member {name}"))
         }

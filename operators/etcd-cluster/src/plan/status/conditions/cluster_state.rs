@@ -10,7 +10,7 @@ use crate::plan::member_set::MemberSet;
 use crate::plan::membership::{EtcdStep, waiting_message, why_leader_not_transferred};
 use crate::plan::status::messages::alarm;
 use crate::plan::status::warnings;
-use crate::plan::{Alarm, Explanation, Observed, quorum, space};
+use crate::plan::{Alarm, Explanation, Observed, quorum, recovery, space};
 
 /// The cluster's state, as its conditions report it.
 pub(in crate::plan::status) struct ClusterState {
@@ -71,7 +71,10 @@ impl ClusterState {
             _ if !bootstrapped => None,
             _ if observed.etcd.auth_required => None,
             _ if is_restarting(observed, members, desired) => None,
-            _ if !members.list_known => Some("waiting for quorum".to_owned()),
+            _ if !members.list_known => Some(match recovery::under_way(cluster) {
+                Some(recovery) => format!("going on with member {}", recovery.from),
+                None => "waiting for quorum".to_owned(),
+            }),
             EtcdStep::Remove { name, replaced_because: Some(why), .. } => {
                 Some(format!("replacing member {name}: {why}"))
             }

@@ -1,0 +1,86 @@
+//! Pure: the steps of a recovery from a lost quorum, which the status records from the first one on.
+//!
+//! The operator stops all members but one, and waits until their pods are gone, so that they can never form a cluster of their own. The
+//! one that is left then starts as the only member of the cluster (`agent etcd-recover`), and the cluster grows back from it.
+
+use api::etcd_cluster::{EtcdClusterReason, EtcdRecoveryStatus};
+use jiff::Timestamp;
+
+use super::failure::waiting_message;
+use super::restart::restart;
+use super::step::{EtcdStep, Wait};
+use super::survivor::{self, Choice};
+use super::without_quorum;
+use crate::plan::desired::Desired;
+use crate::plan::member_set::{MemberSet, MemberView};
+use crate::plan::objects::{self, InitialState};
+use crate::plan::{Observed, recovery};
+
+/// The next step without quorum.
+pub(super) fn step(observed: &Observed, members: &MemberSet<'_>, desired: &Desired, now: Timestamp) -> EtcdStep {
+    if let Some(recovery) = recovery::under_way(&observed.cluster) {
+        return proceed(observed, members, desired, recovery);
+    }
+    let explain = |why: &str| match without_quorum::step(observed, members, desired, now) {
+        EtcdStep::Stuck(reason, message) => EtcdStep::Stuck(reason, format!("{message}; {why}")),
+        EtcdStep::Wait(wait) => EtcdStep::Wait(Wait { message: format!("{}; {why}", wait.message), ..wait }),
+        step => step,
+    };
+    match survivor::choose(observed, members, desired, now) {
+        Choice::GoOnWith { from, without } => EtcdStep::BeginRecovery { from, without },
+        Choice::Refused(why) => explain(&why),
+        Choice::None => match survivor::hint(observed, members, desired, now) {
+            Some(hint) => explain(&hint),
+            None => without_quorum::step(observed, members, desired, now),
+        },
+    }
+}
+
+fn proceed(observed: &Observed, members: &MemberSet<'_>, desired: &Desired, recovery: &EtcdRecoveryStatus) -> EtcdStep {
+    let from = &recovery.from;
+    let Some(member) = members.get(from).filter(|member| member.usable_claim().is_some()) else {
+        return EtcdStep::CancelRecovery;
+    };
+    if !member.has_recovering_pod() && !survivor::is_wanted(&observed.cluster, recovery) {
+        return EtcdStep::CancelRecovery;
+    }
+    let others = || members.all.iter().filter(|other| other.name != *from);
+    if others().any(needs_fence) {
+        return EtcdStep::Fence { from: from.clone() };
+    }
+    let stopping: Vec<String> = others().filter_map(stopping).collect();
+    if !stopping.is_empty() {
+        let message = format!(
+            "the cluster goes on with member {from} once the pods of the others are deleted: {}; if a node is down for good, delete its pod \
+             with --grace-period=0 --force",
+            stopping.join(", ")
+        );
+        return EtcdStep::poll(EtcdClusterReason::Recovering, message);
+    }
+    match member.pod {
+        Some(pod) if pod.meta.deleting => {
+            EtcdStep::poll(EtcdClusterReason::Recovering, format!("waiting for pod {from} to be deleted"))
+        }
+        Some(_) if member.has_recovering_pod() => {
+            let message = format!("the cluster goes on with member {from} alone: {}", waiting_message(member));
+            EtcdStep::poll(EtcdClusterReason::Recovering, message)
+        }
+        Some(_) => EtcdStep::DeletePod { name: from.clone() },
+        None => match restart(observed, members, desired, from) {
+            EtcdStep::Start { name, .. } => EtcdStep::Start { name, state: InitialState::Recover },
+            wait => wait,
+        },
+    }
+}
+
+/// Whether a member still has to be stopped, or its PVC to be marked, so that its return is not waited for.
+pub(in crate::plan) fn needs_fence(member: &MemberView<'_>) -> bool {
+    member.pod_details().is_some() || member.claim.is_some_and(|claim| !objects::is_retiring(claim))
+}
+
+/// A pod that is terminating, and where.
+fn stopping(member: &MemberView<'_>) -> Option<String> {
+    let pod = member.pod.filter(|pod| pod.meta.deleting)?;
+    let node = pod.details.as_ref().and_then(|details| details.node.as_deref());
+    Some(node.map_or_else(|| member.name.clone(), |node| format!("{} on node {node}", member.name)))
+}
