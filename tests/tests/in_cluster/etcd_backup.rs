@@ -85,7 +85,7 @@ async fn a_full_volume_costs_no_backup_and_the_next_attempt_succeeds_once_there_
     backup.request("killed").await;
     let running = backup.until("a running backup", |backup| backup.status.as_ref()?.running.clone()).await;
     ns.until::<Job, ()>(&running.name, "a pod of the Job", |job| {
-        job?.status?.active.filter(|active| *active > 0).map(|_| ())
+        job?.status.as_ref()?.active.filter(|active| *active > 0).map(|_| ())
     })
     .await;
     let deletion = ns.api::<Job>().delete(&running.name, &DeleteParams::background()).await;
