@@ -15,6 +15,35 @@ fn leader_and_followers(cluster: &EtcdCluster) -> (String, Vec<String>) {
     (leader, followers)
 }
 
+/// A user deletes the volumes of these members, without the finalizer that keeps them, and their pods.
+async fn destroy(etcd: &Etcd<'_>, members: &[String]) {
+    for claim in members {
+        drop(etcd.ns.kubectl(&["delete", "pvc", claim, "--wait=false"]).await.ok());
+        etcd.ns.patch(&format!("pvc/{claim}"), &json!({ "metadata": { "finalizers": null } })).await;
+    }
+    etcd.lose_pods(members).await;
+}
+
+/// The command for a recovery, which the condition has.
+async fn command(etcd: &Etcd<'_>, also: &str) -> String {
+    let message = etcd.reports(&[also, "kubectl annotate"]).await.message;
+    let (_, command) = message.split_once("kubectl ").expect("a command");
+    command.to_owned()
+}
+
+async fn run(etcd: &Etcd<'_>, command: &str) {
+    drop(etcd.ns.kubectl(&command.split_whitespace().collect::<Vec<_>>()).await.ok());
+}
+
+/// Waits until a linearizable read is answered.
+async fn serves(etcd: &Etcd<'_>) -> EtcdCluster {
+    etcd.until("quorum", |cluster| {
+        let healthy = cluster.condition("QuorumHealthy")?.status == ConditionStatus::True;
+        healthy.then(|| cluster.clone())
+    })
+    .await
+}
+
 /// The volumes of two of three members are deleted under writes, by a user who removes even the finalizer. The leader, which has
 /// every acknowledged write, is left.
 #[tokio::test]
@@ -25,31 +54,21 @@ async fn on_request_a_cluster_goes_on_with_the_member_that_is_left() {
     let writer = Writer::start(&etcd).await;
     writer.writes(20).await;
     let (leader, followers) = leader_and_followers(&before);
-    for claim in &followers {
-        drop(ns.kubectl(&["delete", "pvc", claim, "--wait=false"]).await.ok());
-        ns.patch(&format!("pvc/{claim}"), &json!({ "metadata": { "finalizers": null } })).await;
-    }
-    etcd.lose_pods(&followers).await;
+    destroy(&etcd, &followers).await;
 
-    let message = etcd.reports(&["1 of 3 members answer", "kubectl annotate", &leader]).await.message;
-    let (_, command) = message.split_once("kubectl ").expect("a command");
+    let command = command(&etcd, "1 of 3 members answer").await;
     let wrong = format!("{RECOVER_WITHOUT}={},web-0", followers[0]);
     drop(ns.kubectl(&["annotate", "etcd", "web", &wrong]).await.ok());
     etcd.reports(&["names web-0, which is no voting member"]).await;
     assert_eq!(etcd.now().await.status.and_then(|status| status.recovery), None);
 
     let begun = Instant::now();
-    drop(ns.kubectl(&command.split_whitespace().collect::<Vec<_>>()).await.ok());
-    let one = etcd
-        .until("a member that serves", |cluster| {
-            let healthy = cluster.condition("QuorumHealthy")?.status == ConditionStatus::True;
-            healthy.then(|| cluster.clone())
-        })
-        .await;
-    println!("writes after {:.1?} from the request on", begun.elapsed());
+    run(&etcd, &command).await;
+    let one = serves(&etcd).await;
+    println!("a linearizable read is answered {:.1?} after the request", begun.elapsed());
     assert_eq!(cluster_id(&one), cluster_id(&before));
     let after = etcd.runs(3).await;
-    println!("3 of 3 members after {:.1?}", begun.elapsed());
+    println!("3 of 3 members are ready {:.1?} after the request", begun.elapsed());
     let recovery = after.status.as_ref().and_then(|status| status.recovery.clone()).expect("a recovery");
     assert_eq!((recovery.from.as_str(), recovery.outcome), (leader.as_str(), Some(RecoveryOutcome::Recovered)));
     assert_eq!(ids(&after).get(&leader), ids(&before).get(&leader), "the same member");
@@ -90,4 +109,40 @@ async fn by_policy_a_cluster_goes_on_without_a_user() {
     let claims = etcd.claims().await;
     let kept = |name: &String| claims.get(name).is_some_and(|claim| claim.metadata.deletion_timestamp.is_none());
     assert!(followers.iter().all(kept), "the volumes of members that were given up are kept: {:?}", claims.keys());
+}
+
+/// Twenty clusters lose two of three volumes under writes. In every second one, all members are killed at the same time, as in a power
+/// failure.
+#[tokio::test]
+#[ignore = "scripts/test --all long: twenty clusters, one after the other"]
+async fn twenty_recoveries_lose_no_acknowledged_write() {
+    let (mut answered, mut ready) = (Vec::new(), Vec::new());
+    for round in 0..20 {
+        let ns = namespace("etcd-recoveries").await;
+        let etcd = Etcd::apply(&ns, "web", "{size: 3}").await;
+        let before = etcd.runs(3).await;
+        let writer = Writer::with(&etcd, 1, 100).await;
+        writer.writes(100).await;
+        let (leader, followers) = leader_and_followers(&before);
+        let answering = if round % 2 == 0 { "1 of 3 members answer" } else { "0 of 3 members answer" };
+        if round % 2 == 1 {
+            let all: Vec<&str> = std::iter::once(&leader).chain(&followers).map(String::as_str).collect();
+            drop(ns.kubectl(&[&["delete", "pod", "--grace-period=0", "--force"], &all[..]].concat()).await.ok());
+        }
+        destroy(&etcd, &followers).await;
+        let command = command(&etcd, answering).await;
+        let begun = Instant::now();
+        run(&etcd, &command).await;
+        assert_eq!(cluster_id(&serves(&etcd).await), cluster_id(&before), "no other cluster");
+        answered.push(begun.elapsed());
+        let after = etcd.runs(3).await;
+        ready.push(begun.elapsed());
+        assert!(ids(&after).contains_key(&leader));
+        writer.writes(20).await;
+        writer.verdict(&after).await;
+    }
+    for (what, mut times) in [("a linearizable read is answered", answered), ("3 of 3 members are ready", ready)] {
+        times.sort();
+        println!("{what} after the request: median {:.1?}, longest {:.1?} of 20", times[10], times[19]);
+    }
 }

@@ -172,7 +172,7 @@ reasons! {
         NotDurable,
         /// The cluster goes on with one member after it has lost quorum.
         Recovered,
-        /// A recovery from a lost quorum ended without a change.
+        /// A recovery from a lost quorum ended without a change, or was requested while there was quorum.
         RecoveryCanceled,
         /// Quorum is lost, and the operator begins to recover the cluster from one member.
         RecoveryStarted,

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The annotation that gives up members of a cluster without quorum: their names, separated by commas. The cluster goes on with the
-/// best one of the others. It has no effect once etcd no longer lists these members: names are never used again.
+/// best one of the others. Each value has an effect once, and none if there is quorum.
 pub const RECOVER_WITHOUT: &str = "example.com/recover-without";
 
 /// The default of [`EtcdRecovery::delay_seconds`].

@@ -76,6 +76,10 @@ pub struct EtcdClusterStatus {
     /// Last recovery from a lost quorum: the cluster went on with one member, and without others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recovery: Option<EtcdRecoveryStatus>,
+    /// Value of the annotation `example.com/recover-without` that has had its effect, or came while there was quorum; the operator
+    /// does not act on that value again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recovery_request: Option<String>,
     /// Label selector of the pods, for autoscalers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selector: Option<String>,

@@ -8,7 +8,7 @@ use runtime::projections::{Pod, Pvc};
 use super::desired::Desired;
 use super::known_good::{self, RestartConfig};
 use super::member_set::{MemberSet, MemberView};
-use super::membership::{EtcdStep, needs_fence};
+use super::membership::EtcdStep;
 use super::objects::InitialState;
 use super::{EtcdAct, EtcdChange, Observed, hold, image_check, leaving_3_6, names, objects, placement, recovery};
 
@@ -29,9 +29,7 @@ pub(super) fn of(
         | EtcdStep::Stuck(..)
         | EtcdStep::BeginRecovery { .. }
         | EtcdStep::CancelRecovery => Vec::new(),
-        EtcdStep::Fence { from } => {
-            members.all.iter().filter(|member| member.name != *from && needs_fence(member)).flat_map(fence).collect()
-        }
+        EtcdStep::Fence { name, .. } => members.get(name).map(fence).unwrap_or_default(),
         EtcdStep::Adopt { names } => {
             let claims = observed.claims.iter().filter(|claim| names.iter().any(|name| **name == *claim.meta.key.name));
             claims.map(|claim| Effect::Apply(objects::adopted(cluster, claim))).collect()

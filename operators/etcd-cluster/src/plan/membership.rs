@@ -34,7 +34,6 @@ mod without_quorum;
 
 pub(super) use failure::waiting_message;
 pub(super) use leader_transfer::{LeaderTransfer, leader_transfer_state, why_leader_not_transferred};
-pub(super) use recovery::needs_fence;
 pub(super) use repair::is_catch_up_overdue;
 pub(super) use rolling_update::filling_from;
 pub use step::{EtcdStep, Wait};

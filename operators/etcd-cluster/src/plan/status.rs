@@ -56,6 +56,7 @@ pub(super) fn of(
         leader: members::leader(&statuses)
             .or_else(|| before.leader.clone().filter(|_| !members.list_known && state.answers)),
         restored_from: before.restored_from.clone().or_else(|| restored_from(cluster).filter(|_| latched)),
+        recovery_request: recovery::request(cluster, members, step),
         recovery: recovery::record(cluster, members, step, now),
         filling_from: filling_from(observed, members, step),
         leader_moved_for: moved_for,

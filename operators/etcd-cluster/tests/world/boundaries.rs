@@ -51,6 +51,16 @@ fn stories() -> Vec<Story> {
             json!({ "size": 3, "storage": { "ephemeral": true } }),
             vec![Step::Evict(0)],
         ),
+        story(
+            "quorum lost for good",
+            json!({ "size": 3, "storage": delete }),
+            vec![Step::Ruin { longest: true }, Step::Calm(10), Step::GiveUp],
+        ),
+        story(
+            "quorum lost for good, by policy",
+            json!({ "size": 3, "recovery": { "policy": "Automatic", "delaySeconds": 30 } }),
+            vec![Step::Ruin { longest: true }, Step::Calm(20)],
+        ),
         story("3.3: 1 to 3", json!({ "size": 1, "version": old }), vec![size(3)]),
         story(
             "3.3: a member lost, and 3.4",

@@ -103,6 +103,8 @@ impl Bench {
             Step::RelabelClaim { pod, label } => self.relabel_claim(*pod, *label),
             Step::LoseStatus => self.lose_status(),
             Step::Reborn { status } => self.reborn(*status),
+            Step::Ruin { longest } => self.ruin(*longest),
+            Step::GiveUp => self.give_up(),
             Step::Adopt => {
                 let uid = self.earlier.clone();
                 self.edit(|object| object["metadata"]["annotations"][ADOPT] = json!(uid));

@@ -96,8 +96,10 @@ impl Guard {
                 reachable && !alone && !unknown(pod)
             };
             let works = |uid: &str| seen(world).iter().any(|pod| pod.uid == uid && runs(&pod.name));
+            // In a recovery that the status has recorded, all pods are stopped.
+            let recovers = status.recovery.as_ref().is_some_and(|recovery| recovery.ended_at.is_none());
             let destructive = |effect: &Effect<EtcdAct>| match effect {
-                Effect::Delete(delete) => delete.kind == Pvc::KIND || works(&delete.uid),
+                Effect::Delete(delete) => delete.kind == Pvc::KIND || works(&delete.uid) && !recovers,
                 Effect::Act(_) => true,
                 Effect::Apply(apply) => {
                     !apply.body["metadata"]["labels"]["multi-operator.example.com/retired"].is_null()

@@ -198,6 +198,7 @@ impl Kubelet {
             etcd: ContainerState::default(),
             image: pod.image.clone(),
             had_data: false,
+            recovered: false,
             ready: (false, self.now),
         })
     }

@@ -24,6 +24,8 @@ pub struct Life {
     /// The image of etcd's container.
     pub image: String,
     pub had_data: bool,
+    /// Whether the member became the only one of its cluster in this pod.
+    pub recovered: bool,
     /// Whether the pod was reported as ready, and since when.
     pub ready: (bool, Timestamp),
 }
@@ -65,6 +67,10 @@ pub fn start(etcds: &mut Etcds, pod: &PodSeen, life: &mut Life) -> Result<(), ag
         return Err((2, "invalid value \"many\" for flag -max-wals".to_owned()));
     }
     let had = etcds.volumes.contains_key(&pod.volume);
+    if pod.recovers && had && !life.recovered {
+        etcds.go_on_alone(&pod.volume);
+        life.recovered = true;
+    }
     let data = agent::run(etcds, pod, life.had_data)?;
     life.image.clone_from(&pod.image);
     judge(etcds, &data, &pod.image)?;

@@ -27,6 +27,7 @@ mod pods;
 mod properties;
 mod quorum;
 mod raft;
+mod recovered;
 mod rolled;
 mod schedule;
 mod settle;

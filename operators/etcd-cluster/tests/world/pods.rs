@@ -23,6 +23,8 @@ pub struct PodSeen {
     pub tries: bool,
     /// `--expect` of the agent.
     pub expect: String,
+    /// Whether its member becomes the only one of its cluster when it starts.
+    pub recovers: bool,
     /// `--peer-url` of the agent.
     pub url: String,
     /// `--initial-cluster-token` of etcd.
@@ -86,6 +88,8 @@ impl PodSeen {
                 "$(MULTI_OPERATOR_START)" => text(&meta["annotations"]["multi-operator.example.com/start"]),
                 word => word.to_owned(),
             },
+            recovers: inits.iter().any(|container| container["name"] == "recover")
+                && meta["annotations"]["multi-operator.example.com/start"] == "recover",
             url: argument("--peer-url"),
             homeless: spec["nodeSelector"].is_object(),
             rejected: meta["labels"]["rejected"].is_string(),

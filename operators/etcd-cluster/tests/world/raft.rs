@@ -240,6 +240,28 @@ impl Etcds {
             && !self.waiting(id, cluster).contains(&learner)
     }
 
+    /// `agent etcd-recover`: the member on that volume goes on without the others. What only they hold is lost, so it must have the
+    /// longest log that is left, and none of them may run any more: together they could be another cluster.
+    pub fn go_on_alone(&mut self, volume: &str) {
+        let Some(data) = self.volumes.get_mut(volume) else { return };
+        let (cluster, member, index) = (data.cluster, data.member, data.index);
+        data.members.retain(|of| of.id == member);
+        let members = data.members.clone();
+        for (pod, process) in &self.processes {
+            let other =
+                self.volumes.get(&process.volume).filter(|other| other.cluster == cluster && other.member != member);
+            if other.is_some() {
+                self.violations.push(format!("{member:x} goes on alone, and {pod} runs"));
+            }
+        }
+        let Some(of) = self.clusters.get_mut(&cluster) else { return };
+        if of.leader != 0 {
+            self.violations.push(format!("{member:x} goes on alone, and there is quorum"));
+        }
+        of.removed.extend(of.members.iter().map(|of| of.id).filter(|id| *id != member));
+        (of.members, of.acked) = (members, of.acked.min(index));
+    }
+
     /// A new cluster of one.
     pub fn found(&mut self, token: &str, url: &str, pod: &str) -> Data {
         let id = hash(&[token, url]);

@@ -20,7 +20,7 @@ pub fn spec() -> impl Strategy<Value = Value> {
         .prop_map(|(size, version, storage)| json!({ "size": size, "version": VERSIONS[version], "storage": storage }))
 }
 
-fn pass() -> impl Strategy<Value = ReconcileFaults> {
+pub fn pass() -> impl Strategy<Value = ReconcileFaults> {
     let answer =
         prop_oneof![8 => Just(ActAnswer::Delivered), 1 => Just(ActAnswer::Lost), 1 => Just(ActAnswer::RequestLost)];
     (prop::option::weighted(0.2, 0..4_usize), answer, prop::bool::weighted(0.05)).prop_map(|(lives, answer, late)| {

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use api::etcd_cluster::MOVE_LEADER;
 use etcd_cluster::EtcdClusterKind;
 use runtime::cache::Projection;
+use runtime::plan::Key;
 use runtime::projections::{CustomKind as _, Pod, Pvc};
 use runtime::testing::fault_injection::ReconcileFaults;
 use serde_json::Value;
@@ -130,7 +131,14 @@ impl Bench {
         let wanted = if durable { members.clone() } else { BTreeSet::new() };
         check(claims == wanted, || format!("claims {claims:?} of members {members:?}"))?;
         let retains = self.object()["spec"]["storage"]["onDelete"] != "Delete";
-        check(retains || !all().any(|(_, claim)| retired(claim)), || "a claim is retired, not deleted".to_owned())
+        let given_up = |key: &Key| {
+            let without = self.status()["recovery"]["without"].as_array();
+            without.is_some_and(|names| names.iter().any(|name| *name == *key.name))
+        };
+        let left = all().any(|(key, claim)| retired(claim) && !given_up(key));
+        check(retains || !left, || "a claim is retired, not deleted".to_owned())?;
+        let deleted = all().any(|(key, claim)| given_up(key) && !retired(claim));
+        check(!deleted, || "a claim of a member that was given up is not retired".to_owned())
     }
 
     fn versions_match(&self, reason: &str) -> Result<(), String> {

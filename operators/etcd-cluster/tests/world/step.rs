@@ -60,6 +60,10 @@ pub enum Step {
     LoseStatus,
     /// The object is deleted with what it owns, and restored from a backup: with another uid, and with or without its status.
     Reborn { status: bool },
+    /// The volumes and pods of all members but one are destroyed: of the one with the longest log, or else of another one.
+    Ruin { longest: bool },
+    /// A user runs the command of the condition, by which members are given up.
+    GiveUp,
     /// A user lets the object adopt the volumes of the previous one.
     Adopt,
 }

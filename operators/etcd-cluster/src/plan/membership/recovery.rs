@@ -41,12 +41,12 @@ fn proceed(observed: &Observed, members: &MemberSet<'_>, desired: &Desired, reco
     let Some(member) = members.get(from).filter(|member| member.usable_claim().is_some()) else {
         return EtcdStep::CancelRecovery;
     };
-    if !member.has_recovering_pod() && !survivor::is_wanted(&observed.cluster, recovery) {
+    if !member.has_recovering_pod() && !survivor::is_wanted(&observed.cluster) {
         return EtcdStep::CancelRecovery;
     }
     let others = || members.all.iter().filter(|other| other.name != *from);
-    if others().any(needs_fence) {
-        return EtcdStep::Fence { from: from.clone() };
+    if let Some(other) = others().find(|other| needs_fence(other)) {
+        return EtcdStep::Fence { name: other.name.clone(), from: from.clone() };
     }
     let stopping: Vec<String> = others().filter_map(stopping).collect();
     if !stopping.is_empty() {
@@ -74,7 +74,7 @@ fn proceed(observed: &Observed, members: &MemberSet<'_>, desired: &Desired, reco
 }
 
 /// Whether a member still has to be stopped, or its PVC to be marked, so that its return is not waited for.
-pub(in crate::plan) fn needs_fence(member: &MemberView<'_>) -> bool {
+fn needs_fence(member: &MemberView<'_>) -> bool {
     member.pod_details().is_some() || member.claim.is_some_and(|claim| !objects::is_retiring(claim))
 }
 

@@ -72,9 +72,11 @@ pub enum EtcdStep {
         /// The other voters.
         without: Vec<String>,
     },
-    /// Stop all members but one, and mark their PVCs, before it goes on alone.
+    /// Stop a member, and mark its PVC, before another one goes on alone.
     Fence {
-        /// That one.
+        /// The member.
+        name: String,
+        /// The one that goes on.
         from: String,
     },
     /// Record that the recovery ends without a change.

@@ -2,7 +2,7 @@
 
 use api::ConditionStatus;
 use api::etcd_cluster::condition_type::QUORUM_HEALTHY;
-use api::etcd_cluster::{EtcdRecoveryStatus, RECOVER_WITHOUT, RecoveryPolicy};
+use api::etcd_cluster::{RECOVER_WITHOUT, RecoveryPolicy};
 use jiff::{SignedDuration, Timestamp};
 use runtime::projections::Pvc;
 
@@ -10,8 +10,7 @@ use super::repair::data_lost;
 use crate::EtcdCluster;
 use crate::plan::desired::Desired;
 use crate::plan::member_set::{MemberSet, MemberView, is_joining_or_learner};
-use crate::plan::recovery::was_given_up;
-use crate::plan::{Observed, hold, objects, quorum};
+use crate::plan::{Observed, hold, objects, quorum, recovery};
 
 /// How long quorum is lost before the condition has the command for a recovery, if the members that do not answer may return.
 const HINT_AFTER: SignedDuration = SignedDuration::from_mins(2);
@@ -82,31 +81,31 @@ pub(super) fn hint(observed: &Observed, members: &MemberSet<'_>, desired: &Desir
         return None;
     }
     let key = &cluster.meta.key;
-    let (left, given_up) = (left.join(" or "), lost.join(", "));
+    let (left, given_up, mut value) = (left.join(" or "), lost.join(", "), lost.join(","));
+    if recovery::annotation(cluster) == Some(&*value) {
+        // That value has no effect any more.
+        value.push(',');
+    }
     let unless = if quorum_is_gone { "" } else { "if the others never return, " };
     Some(format!(
         "{unless}to go on with what {left} holds, and to give up {given_up} with what only they hold: kubectl annotate etcd -n {} {} \
-         {RECOVER_WITHOUT}={} --overwrite",
-        key.namespace,
-        key.name,
-        lost.join(",")
+         {RECOVER_WITHOUT}={value} --overwrite",
+        key.namespace, key.name
     ))
 }
 
-/// Whether the recovery that is under way is still wanted: nothing has been changed that could not be taken back.
-pub(super) fn is_wanted(cluster: &EtcdCluster, recovery: &EtcdRecoveryStatus) -> bool {
-    let named = cluster.annotations.get(RECOVER_WITHOUT).is_some_and(|value| list(value).next().is_some());
-    named && !recovery.without.is_empty() || policy(cluster) == RecoveryPolicy::Automatic
+/// Whether the recovery that is under way is still wanted, by the request that began it, or by the policy.
+pub(super) fn is_wanted(cluster: &EtcdCluster) -> bool {
+    match cluster.status.recovery_request.as_deref() {
+        Some(request) => recovery::annotation(cluster) == Some(request),
+        None => cluster.spec.recovery.as_ref().is_some_and(|of| of.policy == RecoveryPolicy::Automatic),
+    }
 }
 
 /// The voters, as etcd last listed them.
 fn voters(cluster: &EtcdCluster) -> Vec<&str> {
     let voters = cluster.status.listed().filter(|status| !is_joining_or_learner(status));
     voters.map(|status| status.name.as_str()).collect()
-}
-
-fn policy(cluster: &EtcdCluster) -> RecoveryPolicy {
-    cluster.spec.recovery.as_ref().map(|of| of.policy).unwrap_or_default()
 }
 
 /// Whether the operator may decide itself, and quorum is lost for long enough.
@@ -123,27 +122,19 @@ fn lasts(cluster: &EtcdCluster, long: SignedDuration, now: Timestamp) -> bool {
     since.is_some_and(|since| now.duration_since(since) >= long)
 }
 
-fn list(value: &str) -> impl Iterator<Item = &str> {
-    value.split(',').map(str::trim).filter(|name| !name.is_empty())
-}
-
-/// The voters that a user gives up, or what is wrong with the annotation. None if there is none, or it is about members of the past.
+/// The voters that a user gives up, or what is wrong with the annotation. None if there is no request that has yet to be dealt with.
 fn requested<'a>(cluster: &'a EtcdCluster, voters: &[&'a str]) -> Option<Result<Vec<&'a str>, String>> {
-    let value = cluster.annotations.get(RECOVER_WITHOUT)?;
-    let is_voter = |name: &&str| voters.contains(name);
-    let (lost, others): (Vec<&str>, Vec<&str>) = list(value).partition(is_voter);
-    match (lost.is_empty(), others.first()) {
-        (true, None) => None,
-        // Names of a recovery of the past are no request.
-        (true, Some(_)) if list(value).all(|name| was_given_up(cluster, name)) => None,
-        (_, Some(other)) => {
-            let members = voters.join(", ");
-            Some(Err(format!(
-                "the annotation {RECOVER_WITHOUT} names {other}, which is no voting member: these are {members}"
-            )))
-        }
-        (false, None) => Some(Ok(voters.iter().copied().filter(|name| lost.contains(name)).collect())),
+    let value =
+        recovery::annotation(cluster).filter(|value| cluster.status.recovery_request.as_deref() != Some(value))?;
+    let mut names = recovery::named(value);
+    if let Some(other) = names.find(|name| !voters.contains(name)) {
+        let members = voters.join(", ");
+        return Some(Err(format!(
+            "the annotation {RECOVER_WITHOUT} names {other}, which is no voting member: these are {members}"
+        )));
     }
+    let is_named = |voter: &&str| recovery::named(value).any(|name| name == *voter);
+    Some(Ok(voters.iter().copied().filter(is_named).collect()))
 }
 
 /// The voters whose volumes are gone.

@@ -1,7 +1,7 @@
 //! Pure: the events.
 
 use api::etcd_cluster::condition_type::{QUORUM_HEALTHY, WARNING};
-use api::etcd_cluster::{EtcdClusterEvent, EtcdClusterReason, EtcdClusterStatus, RecoveryOutcome};
+use api::etcd_cluster::{EtcdClusterEvent, EtcdClusterReason, EtcdClusterStatus, RECOVER_WITHOUT, RecoveryOutcome};
 use api::{Condition, ConditionStatus, Reason};
 use runtime::plan::EventDraft;
 
@@ -60,9 +60,15 @@ fn leadership_event(before: &EtcdClusterStatus, after: &EtcdClusterStatus) -> Op
     })
 }
 
-/// The event about the begin or end of a recovery from a lost quorum.
+/// The event about the begin or end of a recovery from a lost quorum, or about a request that has no effect.
 fn recovery_event(before: &EtcdClusterStatus, after: &EtcdClusterStatus) -> Option<EventDraft> {
-    let now = after.recovery.as_ref().filter(|_| before.recovery != after.recovery)?;
+    if before.recovery == after.recovery {
+        let request = after.recovery_request.as_ref().filter(|_| before.recovery_request != after.recovery_request)?;
+        let why = "there is quorum, so no member is given up; remove it";
+        let message = format!("the annotation {RECOVER_WITHOUT}={request} has no effect: {why}");
+        return Some(event(true, EtcdClusterEvent::RecoveryCanceled, message));
+    }
+    let now = after.recovery.as_ref()?;
     let (from, without) = (&now.from, now.without.join(", "));
     Some(match now.outcome {
         None => event(

@@ -100,9 +100,9 @@ pub(super) fn step_message(
             EtcdClusterReason::Recovering,
             format!("quorum is lost: the cluster goes on with member {from}, and without {}", without.join(", ")),
         ),
-        EtcdStep::Fence { from } => (
+        EtcdStep::Fence { name, from } => (
             EtcdClusterReason::Recovering,
-            format!("stopping the other members before the cluster goes on with member {from}"),
+            format!("stopping member {name} before the cluster goes on with member {from}"),
         ),
         EtcdStep::CancelRecovery => (EtcdClusterReason::QuorumLost, "the recovery ends without a change".to_owned()),
         EtcdStep::RemoveClaim { name } => {

@@ -5,7 +5,7 @@ use jiff::{Timestamp, Unit};
 
 use super::super::member_set::{MemberSet, MemberView};
 use super::super::membership::EtcdStep;
-use super::super::recovery::under_way;
+use super::super::recovery::{annotation, under_way};
 use crate::EtcdCluster;
 
 /// The record of a recovery after `step`.
@@ -34,4 +34,11 @@ pub(super) fn record(
         Some(of) => return Some(of.clone()),
     };
     under_way(cluster).map(|of| EtcdRecoveryStatus { ended_at: second(), outcome: Some(outcome), ..of.clone() })
+}
+
+/// The request that has had its effect, or has none because there is quorum.
+pub(super) fn request(cluster: &EtcdCluster, members: &MemberSet<'_>, step: &EtcdStep) -> Option<String> {
+    let value = annotation(cluster)?;
+    let is_dealt_with = members.list_known || matches!(step, EtcdStep::BeginRecovery { .. });
+    if is_dealt_with { Some(value.to_owned()) } else { cluster.status.recovery_request.clone() }
 }

@@ -215,9 +215,8 @@ fn members_that_are_given_up_are_stopped_before_another_one_goes_on() {
     let [a, b, c] = NAMES;
     let mut lost = Lost::new().silent(&[b, c]).requested(&format!("{b},{c}"));
     lost.reconcile(LOST);
-    let fenced = [format!("mark {b}"), format!("delete {b}"), format!("mark {c}"), format!("delete {c}")];
-    assert_eq!(touched(&lost.reconcile(201)), fenced);
     for name in [b, c] {
+        assert_eq!(touched(&lost.reconcile(201)), [format!("mark {name}"), format!("delete {name}")], "one at a time");
         lost.mark_claim(name);
         lost.terminate_pod(name);
     }
@@ -300,6 +299,27 @@ fn the_operator_decides_itself_only_if_volumes_are_gone_and_after_the_delay() {
     all.reconcile(9000);
     assert_eq!(all.status.recovery, None);
     assert!(message(&all.status).contains("restore the cluster from a backup"), "{}", message(&all.status));
+}
+
+/// Months later, nodes restart.
+#[test]
+fn a_request_that_came_while_there_was_quorum_or_was_canceled_has_no_effect_later() {
+    let [_, b, c] = NAMES;
+    let mut lost = Lost::new().requested(&format!("{b},{c}"));
+    lost.seen.etcd.members = three(&json!({ "size": 3 })).etcd.members;
+    let plan = lost.reconcile(1000);
+    assert_eq!(warnings(&plan), ["RecoveryCanceled"]);
+    assert!(warnings(&lost.reconcile(1001)).is_empty(), "once");
+    lost = lost.silent(&[b, c]);
+    lost.seen.etcd.members = Err("no leader".to_owned());
+    lost.reconcile(2000);
+    lost.reconcile(2200);
+    assert_eq!(lost.status.recovery, None);
+    let command = format!("{RECOVER_WITHOUT}={b},{c}, --overwrite");
+    assert!(message(&lost.status).contains(&command), "another value: {}", message(&lost.status));
+    lost.annotation = Some(format!("{b},{c},"));
+    lost.reconcile(2201);
+    assert_eq!(lost.recovery().from, NAMES[0]);
 }
 
 #[test]
