@@ -3,6 +3,7 @@
 pub mod act;
 mod channel_pool;
 mod client;
+mod defragmentations;
 mod error;
 mod grpc_client;
 mod http;

@@ -29,6 +29,7 @@ mod observed;
 pub mod options;
 pub mod placement;
 mod quorum;
+mod reclaim;
 pub mod recovered;
 mod recovery;
 mod requeue;
@@ -44,7 +45,7 @@ mod volume;
 
 pub use act::{EtcdAct, EtcdChange, EtcdPlan};
 pub use explanation::Explanation;
-pub use observed::{Alarm, EndpointStatus, Etcd, ForeignPod, ListedMember, Observed};
+pub use observed::{Alarm, Defragmentation, EndpointStatus, Etcd, ForeignPod, ListedMember, Observed};
 
 use desired::Desired;
 use member_set::MemberSet;

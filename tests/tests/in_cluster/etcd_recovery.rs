@@ -95,10 +95,14 @@ async fn by_policy_a_cluster_goes_on_without_a_user() {
     let writer = Writer::start(&etcd).await;
     writer.writes(20).await;
     let (leader, followers) = leader_and_followers(&before);
+    // Otherwise the operator would replace the first one before the second one is lost.
+    etcd.patch(json!({ "paused": true })).await;
+    etcd.says("Ready", ConditionStatus::False, "Paused").await;
     for claim in &followers {
         run_on_volume(&ns, claim, "rm -rf /data/data").await;
     }
     etcd.lose_pods(&followers).await;
+    etcd.patch(json!({ "paused": false })).await;
     let recovered = |cluster: &EtcdCluster| cluster.status.as_ref()?.recovery.as_ref()?.outcome;
     let outcome = etcd.until("a recovery", recovered).await;
     assert_eq!(outcome, RecoveryOutcome::Recovered);

@@ -29,6 +29,7 @@ mod etcd_restart;
 mod etcd_restore;
 mod etcd_scope;
 mod etcd_single;
+mod etcd_space;
 mod etcd_upgrade;
 mod etcd_volumes;
 mod every_field;

@@ -59,9 +59,12 @@ fn is_done(change: &EtcdChange, message: &str) -> bool {
         EtcdChange::Remove { .. } => message == "member not found",
         // The error for a voting member. The error for a learner that is not in sync begins the same.
         EtcdChange::Promote { .. } => message == "can only promote a learner member",
-        EtcdChange::MoveLeader { .. } | EtcdChange::Touch | EtcdChange::Fill { .. } | EtcdChange::Disarm { .. } => {
-            false
-        }
+        EtcdChange::Compact { .. } => message.contains("required revision has been compacted"),
+        EtcdChange::MoveLeader { .. }
+        | EtcdChange::Touch
+        | EtcdChange::Fill { .. }
+        | EtcdChange::Defragment
+        | EtcdChange::Disarm { .. } => false,
     }
 }
 

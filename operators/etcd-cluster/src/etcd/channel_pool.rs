@@ -112,7 +112,7 @@ impl fmt::Debug for ChannelPool {
 
 /// How to connect to the member at an address. Everything that TLS needs (the scheme, authorities, the client certificate, the
 /// expected name) belongs here.
-fn endpoint(address: &str) -> (String, ConnectOptions) {
+pub(super) fn endpoint(address: &str) -> (String, ConnectOptions) {
     let url = url(address);
     let options = ConnectOptions::new()
         .with_connect_timeout(CONNECT_TIMEOUT)

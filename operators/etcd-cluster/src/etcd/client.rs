@@ -22,7 +22,7 @@ pub trait EtcdClient: Send + Sync + 'static {
     /// The ids of the members to which one member is sending a snapshot.
     fn snapshot_receivers(&self, address: &str) -> impl Future<Output = BTreeSet<u64>> + Send;
 
-    /// Makes one change.
+    /// Makes one change; a defragmentation only begins, and [`Etcd::defragmentations`] has what comes of it.
     ///
     /// # Errors
     /// Transient, with etcd's own message. If the answer is lost, the change may have been made.

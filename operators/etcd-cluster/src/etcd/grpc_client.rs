@@ -15,6 +15,7 @@ use tokio::time::Instant;
 
 use super::channel_pool::ChannelPool;
 use super::client::{EtcdClient, MemberEndpoint};
+use super::defragmentations::Defragmentations;
 use super::error::EtcdClientError;
 use super::responses::{self, Alarms, MemberResponse, Status};
 use super::volume_reports::VolumeReports;
@@ -48,6 +49,7 @@ pub struct GrpcEtcdClient {
     /// Members whose version has no leadership transfer: address and version. A restarted manager learns it again.
     without_transfer: Mutex<BTreeSet<(Box<str>, String)>>,
     volume_reports: VolumeReports,
+    defragmentations: Defragmentations,
 }
 
 impl EtcdClient for GrpcEtcdClient {
@@ -61,6 +63,10 @@ impl EtcdClient for GrpcEtcdClient {
             Ok(able) => self.listed(&all, &able, deadline).await,
             Err(why) => (Err(why), Vec::new()),
         };
+        let defragmentation = |response: &MemberResponse| {
+            Some((Arc::clone(&response.pod), self.defragmentations.get(&response.address)?))
+        };
+        let defragmentations = all.iter().filter_map(defragmentation).collect();
         let auth_required = members.is_err() && responses::requires_auth(&all);
         let endpoint = |response: MemberResponse| {
             (response.pod, response.status.map(|status| status.endpoint).map_err(|error| error.to_string()))
@@ -71,6 +77,7 @@ impl EtcdClient for GrpcEtcdClient {
             alarms,
             auth_required,
             list_distrusted: false,
+            defragmentations,
         }
     }
 
@@ -83,6 +90,10 @@ impl EtcdClient for GrpcEtcdClient {
     }
 
     async fn act(&self, act: EtcdAct) -> Result<(), Error> {
+        if let (EtcdChange::Defragment, Some(address)) = (&act.change, act.endpoints.first()) {
+            self.defragmentations.start(address);
+            return Ok(());
+        }
         let mut last = None;
         for address in &act.endpoints {
             // A change that may have reached one member must not be sent to another one. So its status is queried first.
@@ -232,6 +243,8 @@ async fn send(mut client: Client, change: &EtcdChange) -> Result<(), etcd_client
             options.with_member(*id);
             client.alarm(AlarmAction::Deactivate, AlarmType::Nospace, Some(options)).await.map(drop)
         }
+        EtcdChange::Compact { revision } => client.compact(*revision, None).await.map(drop),
+        EtcdChange::Defragment => client.defragment().await.map(drop),
         EtcdChange::Fill { entries } => fill(&client, *entries).await,
         EtcdChange::Touch => {
             client.put(TOUCHED_KEY, "", None).await?;

@@ -49,6 +49,8 @@ impl From<StatusResponse> for Status {
             leader: status.leader(),
             learner: status.is_learner(),
             db_size: status.db_size(),
+            in_use: status.raft_used_db_size(),
+            revision: header.map_or(0, |header| header.revision()),
             raft_index: status.raft_index(),
             applied_index: status.raft_applied_index(),
             quota: status.db_size_quota(),

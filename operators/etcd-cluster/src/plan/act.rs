@@ -56,6 +56,14 @@ pub enum EtcdChange {
         /// How many.
         entries: u64,
     },
+    /// Remove all revisions of keys before this one, except the latest of each key.
+    Compact {
+        /// The revision.
+        revision: i64,
+    },
+    /// Begin to write the database anew, without the space that is not in use. `endpoints` must have the address of the member concerned
+    /// alone.
+    Defragment,
     /// Disarm a NOSPACE alarm.
     Disarm {
         /// The member that raised it.

@@ -69,6 +69,13 @@ pub(super) fn of(
             let image = pod_of(name).map(|pod| Effect::Apply(objects::next_image(pod, desired)));
             prepare(name).into_iter().chain(image).collect()
         }
+        EtcdStep::Compact { revision } => {
+            vec![through_quorum(members, None, EtcdChange::Compact { revision: *revision })]
+        }
+        EtcdStep::Defragment { name } => {
+            let endpoint = members.get(name).and_then(address);
+            endpoint.map(|endpoint| through(endpoint, EtcdChange::Defragment)).into_iter().collect()
+        }
         EtcdStep::Disarm { ids } => {
             ids.iter().map(|id| through_quorum(members, None, EtcdChange::Disarm { id: *id })).collect()
         }

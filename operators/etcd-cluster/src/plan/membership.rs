@@ -1,7 +1,7 @@
 //! Pure: decides the next step.
 //!
 //! In this order: finish removals that are in flight; remove a failing member if there are too many; repair; promote a learner;
-//! disarm NOSPACE once there is space; scale; roll out changes; transfer leadership on request. There is one change of membership
+//! make room in databases, and disarm NOSPACE once there is space; scale; roll out changes; transfer leadership on request. There is one change of membership
 //! at a time, and none that costs quorum or lowers the number of failures that the cluster tolerates.
 
 use api::ReconcileReason;
@@ -10,7 +10,7 @@ use api::etcd_cluster::EtcdClusterReason;
 use super::desired::Desired;
 use super::member_set::{MemberSet, MemberView};
 use super::objects::RETIRING;
-use super::{Observed, hold, image_check, placement, space};
+use super::{Observed, hold, image_check, placement, reclaim, space};
 
 mod bootstrap;
 mod corruption;
@@ -75,6 +75,9 @@ pub fn next(observed: &Observed, members: &MemberSet<'_>, desired: &Desired, now
     if let Some(step) = failed_pods::step(observed, members, now) {
         return step;
     }
+    if let Some(step) = reclaim::wait(observed) {
+        return step;
+    }
     if observed.cluster.status.cluster_id.is_none() {
         return bootstrap::step(observed, members, desired, now);
     }
@@ -90,6 +93,7 @@ pub fn next(observed: &Observed, members: &MemberSet<'_>, desired: &Desired, now
         .or_else(|| scaling::remove_failing(observed, members, desired).map(verified))
         .or_else(|| repair::step(observed, members, desired, now).map(verified))
         .or_else(|| scaling::promote(observed, members, desired, now))
+        .or_else(|| reclaim::step(observed, members, now))
         .or_else(|| space::disarm(observed, members))
         .or_else(|| scaling::step(observed, members, desired))
         .or_else(|| image_check::clear(observed, members, desired))

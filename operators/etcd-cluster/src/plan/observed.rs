@@ -14,7 +14,7 @@ use crate::EtcdCluster;
 pub mod claims;
 mod etcd;
 
-pub use etcd::{Alarm, EndpointStatus, Etcd, ListedMember};
+pub use etcd::{Alarm, Defragmentation, EndpointStatus, Etcd, ListedMember};
 
 /// A cluster and everything that the plan depends on.
 #[derive(Debug)]

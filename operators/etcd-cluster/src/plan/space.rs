@@ -200,16 +200,19 @@ pub(super) fn is_lowered(cluster: &EtcdCluster, member: &MemberView<'_>) -> bool
     }
 }
 
+/// The least that the quota of a database may be, in bytes. The agent lowers the quota at each start with too little space on the
+/// volume, whether or not etcd has ended for that before.
+pub(super) fn least_quota(observed: &Observed, members: &MemberSet<'_>) -> Option<i64> {
+    quota(observed, members).into_iter().chain(lowered(observed, members, |_| true)).min()
+}
+
 /// Disarms NOSPACE once all databases have space again. It does not wait for scaling, except that a learner is promoted or
 /// removed first. If the space does not last, etcd raises the alarm again with the next write.
 pub(super) fn disarm(observed: &Observed, members: &MemberSet<'_>) -> Option<EtcdStep> {
     let raised = observed.etcd.alarms.iter().filter(|(_, alarm)| *alarm == Alarm::NoSpace);
     let ids: Vec<u64> = raised.map(|(id, _)| *id).collect();
     let healthy = members.listed().all(|member| member.is_healthy() && member.ready);
-    // The agent lowers the quota at each start with too little space on the volume, whether or not etcd has ended for that
-    // before.
-    let least = lowered(observed, members, |_| true);
-    let quota = quota(observed, members).into_iter().chain(least).min();
-    let has_room = quota.zip(largest(members)).is_none_or(|(quota, largest)| largest < quota / 10 * 9);
+    let has_room =
+        least_quota(observed, members).zip(largest(members)).is_none_or(|(quota, largest)| largest < quota / 10 * 9);
     (!ids.is_empty() && healthy && has_room).then_some(EtcdStep::Disarm { ids })
 }

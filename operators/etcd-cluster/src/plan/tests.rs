@@ -207,6 +207,7 @@ mod options;
 mod paused;
 mod placement;
 mod quorum;
+mod reclaim;
 mod recovery;
 mod refused;
 mod restored_volumes;

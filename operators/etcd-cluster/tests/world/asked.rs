@@ -44,7 +44,7 @@ impl Etcds {
         let members = cluster.map(|cluster| cluster.members.clone()).ok_or_else(|| "no leader".to_owned());
         let first = cluster.and_then(|cluster| cluster.members.first()).filter(|_| self.alarm);
         let alarms = first.map(|member| (member.id, Alarm::NoSpace)).into_iter().collect();
-        Etcd { endpoints, members, alarms, auth_required: false, list_distrusted: false }
+        Etcd { endpoints, members, alarms, ..Etcd::default() }
     }
 
     fn endpoint(&self, pod: &str, ip: &str, cut: &BTreeSet<String>) -> Result<EndpointStatus, String> {
@@ -185,7 +185,7 @@ impl Etcds {
             }
             EtcdChange::Fill { entries } if *entries > IN_TIME => return Err(Refusal::Error("it takes too long")),
             EtcdChange::Disarm { .. } => self.alarm = self.full,
-            EtcdChange::Touch | EtcdChange::Fill { .. } => {}
+            EtcdChange::Touch | EtcdChange::Fill { .. } | EtcdChange::Compact { .. } | EtcdChange::Defragment => {}
             EtcdChange::MoveLeader { .. }
                 if self.processes.get(asked).is_some_and(|process| process.version.minor < 3) =>
             {

@@ -266,7 +266,12 @@ fn is_ready(world: &FakeCluster, pod: &Key) -> bool {
 fn is_of_membership(change: &EtcdChange) -> bool {
     !matches!(
         change,
-        EtcdChange::MoveLeader { .. } | EtcdChange::Touch | EtcdChange::Fill { .. } | EtcdChange::Disarm { .. }
+        EtcdChange::MoveLeader { .. }
+            | EtcdChange::Touch
+            | EtcdChange::Fill { .. }
+            | EtcdChange::Compact { .. }
+            | EtcdChange::Defragment
+            | EtcdChange::Disarm { .. }
     )
 }
 

@@ -111,7 +111,7 @@ impl EtcdClient for SimulatedEtcdClient {
             (response.pod, response.status.map(|status| status.endpoint).map_err(|error| error.to_string()))
         };
         let endpoints = all.into_iter().map(endpoint).collect();
-        Etcd { endpoints, members, alarms: Vec::new(), auth_required: false, list_distrusted: false }
+        Etcd { endpoints, members, ..Etcd::default() }
     }
 
     async fn cluster_version(&self, address: &str) -> Option<String> {

@@ -91,7 +91,11 @@ impl Etcds {
                 cluster.members.retain(|other| other.id != *member);
                 cluster.removed.insert(*member);
             }
-            EtcdChange::Disarm { .. } | EtcdChange::Touch | EtcdChange::Fill { .. } => {}
+            EtcdChange::Disarm { .. }
+            | EtcdChange::Compact { .. }
+            | EtcdChange::Defragment
+            | EtcdChange::Touch
+            | EtcdChange::Fill { .. } => {}
             EtcdChange::MoveLeader { to } => {
                 if cluster.leader != me {
                     return Err(rejected("not leader"));

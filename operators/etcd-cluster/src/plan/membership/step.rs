@@ -102,6 +102,16 @@ pub enum EtcdStep {
         /// How many are left after that.
         left: u64,
     },
+    /// Compact the history of keys, because a database has reached its quota.
+    Compact {
+        /// Up to this revision.
+        revision: i64,
+    },
+    /// Begin to defragment the database of a member.
+    Defragment {
+        /// The member.
+        name: String,
+    },
     /// Disarm the NOSPACE alarms: etcd rejects writes until the last one is disarmed.
     Disarm {
         /// The members that raised them.
@@ -153,7 +163,7 @@ impl EtcdStep {
         Self::Wait(Wait { reason: reason.into(), message: message.into(), polls: false })
     }
 
-    pub(super) fn poll(reason: impl Into<Reason>, message: impl Into<String>) -> Self {
+    pub(in crate::plan) fn poll(reason: impl Into<Reason>, message: impl Into<String>) -> Self {
         Self::Wait(Wait { reason: reason.into(), message: message.into(), polls: true })
     }
 }

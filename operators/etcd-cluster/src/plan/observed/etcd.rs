@@ -20,6 +20,8 @@ pub struct Etcd {
     pub auth_required: bool,
     /// Whether there is no list because a member lists itself alone, which is not trusted.
     pub list_distrusted: bool,
+    /// Defragmentations of this manager that run, or have failed recently, by the pod's name.
+    pub defragmentations: BTreeMap<Arc<str>, Defragmentation>,
 }
 
 impl Default for Etcd {
@@ -30,8 +32,18 @@ impl Default for Etcd {
             alarms: Vec::new(),
             auth_required: false,
             list_distrusted: false,
+            defragmentations: BTreeMap::new(),
         }
     }
+}
+
+/// What is known of a defragmentation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Defragmentation {
+    /// It runs: the member may answer nothing.
+    Running,
+    /// It failed: why.
+    Failed(String),
 }
 
 /// The status that a member reports of itself.
@@ -49,6 +61,10 @@ pub struct EndpointStatus {
     pub learner: bool,
     /// The size of its database in bytes.
     pub db_size: i64,
+    /// How much of that is in use, in bytes; 0 if the version does not report it (before 3.4).
+    pub in_use: i64,
+    /// The latest revision of its keys.
+    pub revision: i64,
     /// The index of the last entry that it knows to be committed.
     pub raft_index: u64,
     /// The index of the last entry that it has applied; 0 if the version does not report it (before 3.4).

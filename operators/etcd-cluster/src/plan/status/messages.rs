@@ -6,7 +6,7 @@ use super::super::desired::Desired;
 use super::super::member_set::{MemberSet, MemberView, hex};
 use super::super::membership::EtcdStep;
 use super::super::objects::InitialState;
-use super::super::{Alarm, Explanation, Observed, image_check, known_good, recovery, space};
+use super::super::{Alarm, Explanation, Observed, image_check, known_good, reclaim, recovery, space};
 use crate::EtcdCluster;
 
 /// The worst raised alarm, and the id of its member.
@@ -45,11 +45,18 @@ pub(super) fn alarm_message(observed: &Observed, members: &MemberSet<'_>, id: u6
              --overwrite",
             cluster = observed.cluster.meta.key.name
         ),
-        (Alarm::NoSpace, _) => format!(
-            "etcd rejects writes: the database of member {name} has reached its quota (alarm NOSPACE); compact and defragment, \
-             or raise spec.quota, or spec.storage.size where the quota follows from it; the operator disarms the alarm once \
-             there is space"
-        ),
+        (Alarm::NoSpace, _) => match reclaim::usage(observed, members) {
+            Some(usage) => format!(
+                "etcd rejects writes: the database of member {name} has reached its quota (alarm NOSPACE), and {usage}; the operator \
+                 compacts and defragments, and disarms the alarm once there is space; if keys need that much, delete some, or raise \
+                 spec.quota, or spec.storage.size where the quota follows from it"
+            ),
+            None => format!(
+                "etcd rejects writes: the database of member {name} has reached its quota (alarm NOSPACE); compact and defragment, \
+                 or raise spec.quota, or spec.storage.size where the quota follows from it; the operator disarms the alarm once \
+                 there is space"
+            ),
+        },
     }
 }
 
@@ -134,9 +141,12 @@ pub(super) fn step_message(
             (EtcdClusterReason::Upgrading, format!("waiting for member {name} to run version {}", desired.version))
         }
         // While an alarm is raised, the message is that of the alarm.
-        EtcdStep::Rest | EtcdStep::Wait(_) | EtcdStep::Stuck(..) | EtcdStep::Disarm { .. } => {
-            (EtcdClusterReason::Reconciling, String::new())
-        }
+        EtcdStep::Rest
+        | EtcdStep::Wait(_)
+        | EtcdStep::Stuck(..)
+        | EtcdStep::Compact { .. }
+        | EtcdStep::Defragment { .. }
+        | EtcdStep::Disarm { .. } => (EtcdClusterReason::Reconciling, String::new()),
     }
 }
 

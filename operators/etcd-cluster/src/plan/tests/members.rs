@@ -206,9 +206,8 @@ fn a_cluster_that_requires_authentication_has_not_lost_quorum() {
     seen.etcd = Etcd {
         endpoints: NAMES.iter().map(|name| ((*name).into(), Err(denied.to_owned()))).collect(),
         members: Err(format!("{} {denied}", NAMES[0])),
-        alarms: Vec::new(),
         auth_required: true,
-        list_distrusted: false,
+        ..Etcd::default()
     };
     let plan = after(&seen, 60);
     assert!(touches_nothing(&plan));

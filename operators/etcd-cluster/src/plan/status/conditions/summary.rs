@@ -13,15 +13,16 @@ use crate::plan::status::members::serves;
 use crate::plan::status::messages::{alarm, alarm_message, step_message};
 use crate::plan::{Observed, known_good, quorum, unlabeled};
 
-/// The summary, with its reason and message.
+/// The summary, with its reason and message; `lost` is whether quorum is, and `overdue` whether databases have had no room for long.
 pub(super) fn summarize(
     observed: &Observed,
     members: &MemberSet<'_>,
     desired: &Desired,
     step: &EtcdStep,
     lost: bool,
+    overdue: bool,
 ) -> (Summary, Reason, String) {
-    let summary = summarize_members(observed, members, desired, step, lost);
+    let summary = summarize_members(observed, members, desired, step, lost, overdue);
     let refusal = desired.refusal.clone().or_else(|| unlabeled::foreign_pods(observed));
     let refusal = refusal.map(|(reason, why)| (Reason::from(reason), why)).or_else(|| unreadable(observed));
     match (refusal, summary) {
@@ -50,6 +51,7 @@ fn summarize_members(
     desired: &Desired,
     step: &EtcdStep,
     lost: bool,
+    overdue: bool,
 ) -> (Summary, Reason, String) {
     let ready = members.voters().filter(|member| serves(member)).count();
     let count = format!("{ready} of {} members are ready", desired.size);
@@ -69,6 +71,15 @@ fn summarize_members(
     if let Some((id, alarm)) = alarm(observed) {
         let message = alarm_message(observed, members, id, alarm);
         return match step {
+            // Room is being made.
+            EtcdStep::Compact { .. } | EtcdStep::Defragment { .. } | EtcdStep::Disarm { .. } if !overdue => {
+                (Summary::Reconciling, alarm.reason().into(), format!("{count}; {message}"))
+            }
+            EtcdStep::Wait(Wait { reason, message: waiting, .. })
+                if *reason == EtcdClusterReason::NoSpace && !overdue =>
+            {
+                (Summary::Reconciling, reason.clone(), format!("{count}; {message}; {waiting}"))
+            }
             // A step that waits because of the alarm.
             EtcdStep::Wait(Wait { reason, message: waiting, .. }) if *reason == alarm.reason() => {
                 (Summary::Stalled, reason.clone(), format!("{message}; {waiting}"))

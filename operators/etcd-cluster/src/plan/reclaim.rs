@@ -1,0 +1,82 @@
+//! Pure: makes room in databases that have reached their quota (alarm NOSPACE): the operator compacts the history of keys, and then
+//! defragments one database after the other, so that their files shrink. Once all have room, it disarms the alarm (`space.rs`).
+
+use api::ConditionStatus;
+use api::etcd_cluster::EtcdClusterReason;
+use api::etcd_cluster::condition_type::AVAILABLE;
+use jiff::{SignedDuration, Timestamp};
+
+use super::member_set::{MemberSet, MemberView};
+use super::membership::EtcdStep;
+use super::size::humanize_bytes;
+use super::{Alarm, Defragmentation, Observed, space};
+use crate::EtcdCluster;
+
+/// After how long without a result the condition is Stalled: keys that are in use fill the quota.
+const OVERDUE_AFTER: SignedDuration = SignedDuration::from_secs(30);
+
+/// Waits while a database is being defragmented: its member answers nothing meanwhile, and is not to be repaired.
+pub(super) fn wait(observed: &Observed) -> Option<EtcdStep> {
+    let running = |(_, state): &(_, &Defragmentation)| **state == Defragmentation::Running;
+    let (name, _) = observed.etcd.defragmentations.iter().find(running)?;
+    Some(EtcdStep::poll(
+        EtcdClusterReason::NoSpace,
+        format!("defragmenting the database of member {name}, which answers nothing until that is done"),
+    ))
+}
+
+/// The next step to make room, with quorum. None if there is no alarm, or etcd does not report how much is in use (before 3.4); and none
+/// that would keep others from what helps instead, such as members with a larger quota.
+pub(super) fn step(observed: &Observed, members: &MemberSet<'_>, now: Timestamp) -> Option<EtcdStep> {
+    let raised = observed.etcd.alarms.iter().any(|(_, alarm)| *alarm == Alarm::NoSpace);
+    let healthy = members.listed().all(|member| member.is_healthy() && member.ready);
+    let quota = space::least_quota(observed, members).filter(|_| raised && healthy)?;
+    let in_use = in_use(members)?;
+    let lacks_room = |member: &&MemberView<'_>| size(member) >= quota / 10 * 9;
+    if !members.listed().any(|member| lacks_room(&member)) {
+        return None;
+    }
+    let leader = members.leader();
+    if in_use >= quota / 10 * 8 {
+        let revision = leader.and_then(|leader| leader.endpoint).map(|endpoint| endpoint.revision);
+        // After that, keys need this much.
+        return revision.filter(|_| !is_overdue(&observed.cluster, now)).map(|revision| EtcdStep::Compact { revision });
+    }
+    let leads = |member: &MemberView<'_>| leader.is_some_and(|leader| leader.name == member.name);
+    let may_begin = |member: &&MemberView<'_>| !observed.etcd.defragmentations.contains_key(member.name.as_str());
+    let next = || members.listed().filter(lacks_room).filter(may_begin);
+    let member = next().find(|member| !leads(member)).or_else(|| next().next())?;
+    Some(EtcdStep::Defragment { name: member.name.clone() })
+}
+
+/// Whether no room has been made for long.
+pub(super) fn is_overdue(cluster: &EtcdCluster, now: Timestamp) -> bool {
+    let refused = cluster.status.contract.condition(AVAILABLE).filter(|available| {
+        available.status == ConditionStatus::False && available.reason == EtcdClusterReason::NoSpace
+    });
+    refused.is_some_and(|refused| now.duration_since(refused.last_transition_time).abs() >= OVERDUE_AFTER)
+}
+
+/// How much of the databases is in use, and why one was not defragmented, for the message about the alarm.
+pub(super) fn usage(observed: &Observed, members: &MemberSet<'_>) -> Option<String> {
+    let (in_use, quota) = (in_use(members)?, space::least_quota(observed, members)?);
+    let failed = observed.etcd.defragmentations.iter().find_map(|(name, state)| match state {
+        Defragmentation::Failed(why) => {
+            Some(format!(" (member {name} was not defragmented, and is tried again: {why})"))
+        }
+        Defragmentation::Running => None,
+    });
+    let failed = failed.unwrap_or_default();
+    Some(format!("{} of {} are in use{failed}", humanize_bytes(in_use), humanize_bytes(quota)))
+}
+
+/// The most that is in use in one of the databases, if all members report it.
+fn in_use(members: &MemberSet<'_>) -> Option<i64> {
+    let of = |member: &MemberView<'_>| member.endpoint.map(|endpoint| endpoint.in_use).filter(|bytes| *bytes > 0);
+    let all: Option<Vec<i64>> = members.listed().map(of).collect();
+    all?.into_iter().max()
+}
+
+fn size(member: &MemberView<'_>) -> i64 {
+    member.endpoint.map_or(0, |endpoint| endpoint.db_size)
+}
