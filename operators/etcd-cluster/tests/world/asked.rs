@@ -66,9 +66,7 @@ impl Etcds {
             db_size: if self.full { 1 << 40 } else { 20480 },
             raft_index: data.index,
             applied_index: if process.version.has_learners() { data.index } else { 0 },
-            quota: 0,
-            refuses_transfer: false,
-            volume: None,
+            ..EndpointStatus::default()
         })
     }
 

@@ -164,9 +164,8 @@ fn status(etcds: &Etcds, pod: &str) -> Result<Status, EtcdClientError> {
         db_size: i64::try_from(DATABASE_BYTES).unwrap_or_default(),
         raft_index: data.index,
         applied_index: data.index,
-        quota: 0,
-        refuses_transfer: false,
         volume: Some(volume),
+        ..EndpointStatus::default()
     };
     Ok(Status { endpoint, term: cluster.term, alarms: Some(Vec::new()) })
 }
