@@ -97,7 +97,7 @@ async fn by_policy_a_cluster_goes_on_without_a_user() {
     let (leader, followers) = leader_and_followers(&before);
     // Otherwise the operator would replace the first one before the second one is lost.
     etcd.patch(json!({ "paused": true })).await;
-    etcd.says("Ready", ConditionStatus::False, "Paused").await;
+    etcd.until("the pause", |cluster| cluster.status.as_ref()?.control_paused.then_some(())).await;
     for claim in &followers {
         run_on_volume(&ns, claim, "rm -rf /data/data").await;
     }
