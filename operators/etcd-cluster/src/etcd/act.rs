@@ -63,7 +63,7 @@ fn is_done(change: &EtcdChange, message: &str) -> bool {
         EtcdChange::MoveLeader { .. }
         | EtcdChange::Touch
         | EtcdChange::Fill { .. }
-        | EtcdChange::Defragment
+        | EtcdChange::Defragment { .. }
         | EtcdChange::Disarm { .. } => false,
     }
 }

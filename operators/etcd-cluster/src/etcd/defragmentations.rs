@@ -14,10 +14,12 @@ use crate::plan::Defragmentation;
 
 /// How long one may take. A database of 8 GiB takes minutes on a slow disk.
 const DEADLINE: Duration = Duration::from_secs(1800);
-/// How long a failure is reported before the next attempt.
+/// How long after one has ended the next one of the same member may begin.
 const RETRY_AFTER: Duration = Duration::from_secs(60);
+/// How long the end of one is known.
+const KNOWN_FOR: Duration = Duration::from_secs(3600);
 
-/// The defragmentations of this process that run, or have failed recently, by address.
+/// The defragmentations of this process, by address.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Defragmentations(Arc<Mutex<BTreeMap<Box<str>, State>>>);
 
@@ -25,11 +27,12 @@ pub(super) struct Defragmentations(Arc<Mutex<BTreeMap<Box<str>, State>>>);
 enum State {
     Running,
     Failed(Instant, String),
+    Done(Instant, i64),
 }
 
 impl Defragmentations {
-    /// Starts one on the member at `address`, unless it runs already.
-    pub(super) fn start(&self, address: &str) {
+    /// Starts one on the member at `address`, whose latest revision is `revision`, unless it runs already.
+    pub(super) fn start(&self, address: &str, revision: i64) {
         if !self.begin(address) {
             return;
         }
@@ -37,7 +40,7 @@ impl Defragmentations {
         tokio::spawn(async move {
             let result = timeout(DEADLINE, defragment(&address)).await;
             let result = result.unwrap_or(Err(EtcdClientError::Timeout(DEADLINE)));
-            all.end(&address, result.map_err(|error| error.to_string()), Instant::now());
+            all.end(&address, result.map(|()| revision).map_err(|error| error.to_string()), Instant::now());
         });
     }
 
@@ -55,11 +58,9 @@ impl Defragmentations {
         !runs
     }
 
-    fn end(&self, address: &str, result: Result<(), String>, now: Instant) {
-        match result {
-            Ok(()) => self.lock().remove(address),
-            Err(why) => self.lock().insert(address.into(), State::Failed(now, why)),
-        };
+    fn end(&self, address: &str, result: Result<i64, String>, now: Instant) {
+        let state = result.map_or_else(|why| State::Failed(now, why), |revision| State::Done(now, revision));
+        self.lock().insert(address.into(), state);
     }
 
     fn state(&self, address: &str, now: Instant) -> Option<Defragmentation> {
@@ -67,10 +68,14 @@ impl Defragmentations {
         all.retain(|_, state| match state {
             State::Running => true,
             State::Failed(at, _) => now.duration_since(*at) < RETRY_AFTER,
+            State::Done(at, _) => now.duration_since(*at) < KNOWN_FOR,
         });
         Some(match all.get(address)? {
             State::Running => Defragmentation::Running,
             State::Failed(_, why) => Defragmentation::Failed(why.clone()),
+            State::Done(at, revision) => {
+                Defragmentation::Done { revision: *revision, recently: now.duration_since(*at) < RETRY_AFTER }
+            }
         })
     }
 
@@ -92,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_runs_at_a_time_and_a_failure_is_reported_for_a_minute() {
+    fn one_runs_at_a_time_and_its_end_is_known_for_a_while() {
         let all = Defragmentations::default();
         let start = Instant::now();
         let state = |seconds: u64| all.state("10.0.0.1", start + Duration::from_secs(seconds));
@@ -102,8 +107,9 @@ mod tests {
         all.end("10.0.0.1", Err("no space".to_owned()), start);
         assert_eq!([state(59), state(60)], [Some(Defragmentation::Failed("no space".to_owned())), None]);
         assert!(all.begin("10.0.0.1"));
-        all.end("10.0.0.1", Ok(()), start);
-        assert_eq!(state(0), None);
+        all.end("10.0.0.1", Ok(7), start);
+        let done = |recently| Some(Defragmentation::Done { revision: 7, recently });
+        assert_eq!([state(59), state(60), state(3600)], [done(true), done(false), None]);
     }
 
     #[tokio::test]
@@ -111,7 +117,7 @@ mod tests {
         let all = Defragmentations::default();
         // Nothing answers at this address, not even with a refusal.
         let begun = Instant::now();
-        all.start("192.0.2.1");
+        all.start("192.0.2.1", 7);
         assert_eq!(all.get("192.0.2.1"), Some(Defragmentation::Running));
         assert!(begun.elapsed() < Duration::from_millis(500));
     }

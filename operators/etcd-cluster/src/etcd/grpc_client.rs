@@ -20,7 +20,7 @@ use super::error::EtcdClientError;
 use super::responses::{self, Alarms, MemberResponse, Status};
 use super::volume_reports::VolumeReports;
 use super::{act, http};
-use crate::plan::{Etcd, EtcdAct, EtcdChange, ListedMember};
+use crate::plan::{Alarm, EndpointStatus, Etcd, EtcdAct, EtcdChange, ListedMember};
 
 /// How long each request of a query may take.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
@@ -38,6 +38,9 @@ const FILL_CONCURRENCY: usize = 64;
 const LIST_ATTEMPTS: usize = 2;
 /// The key of linearizable reads. It need not exist.
 const READ_KEY: &str = "multi-operator/health";
+
+/// etcd's error for a read as of a revision that has been compacted.
+const COMPACTED: &str = "required revision has been compacted";
 
 /// The key that `EtcdChange::Touch` writes and deletes.
 const TOUCHED_KEY: &str = "multi-operator/upgrade";
@@ -63,6 +66,7 @@ impl EtcdClient for GrpcEtcdClient {
             Ok(able) => self.listed(&all, &able, deadline).await,
             Err(why) => (Err(why), Vec::new()),
         };
+        let is_compacted = self.is_compacted(&all, &alarms).await;
         let defragmentation = |response: &MemberResponse| {
             Some((Arc::clone(&response.pod), self.defragmentations.get(&response.address)?))
         };
@@ -77,6 +81,7 @@ impl EtcdClient for GrpcEtcdClient {
             alarms,
             auth_required,
             list_distrusted: false,
+            is_compacted,
             defragmentations,
         }
     }
@@ -90,8 +95,8 @@ impl EtcdClient for GrpcEtcdClient {
     }
 
     async fn act(&self, act: EtcdAct) -> Result<(), Error> {
-        if let (EtcdChange::Defragment, Some(address)) = (&act.change, act.endpoints.first()) {
-            self.defragmentations.start(address);
+        if let (EtcdChange::Defragment { revision }, Some(address)) = (&act.change, act.endpoints.first()) {
+            self.defragmentations.start(address, *revision);
             return Ok(());
         }
         let mut last = None;
@@ -188,6 +193,21 @@ impl GrpcEtcdClient {
         Ok((responses::members(&members), alarms))
     }
 
+    /// Whether the leader has only the latest revision of each key, if NOSPACE is raised.
+    async fn is_compacted(&self, all: &[MemberResponse], alarms: &Alarms) -> bool {
+        let endpoint = |response: &MemberResponse| response.status.as_ref().ok().map(|status| status.endpoint.clone());
+        let leads = |of: &EndpointStatus| of.leader == of.member_id;
+        let leader =
+            all.iter().find_map(|response| Some((&response.address, endpoint(response).filter(leads)?.revision)));
+        let raised = alarms.iter().any(|(_, alarm)| *alarm == Alarm::NoSpace);
+        let Some((address, revision)) = leader.filter(|_| raised) else { return false };
+        let earlier = async |client| read_at(client, revision - 1).await;
+        match self.pool.call(address, REQUEST_TIMEOUT, earlier).await {
+            Err(EtcdClientError::Rejected(message)) => message.contains(COMPACTED),
+            _ => false,
+        }
+    }
+
     /// Changes etcd through the member at `address`, which runs that version.
     async fn change(&self, address: &str, version: String, change: &EtcdChange) -> Result<(), Error> {
         let deadline = if matches!(change, EtcdChange::Fill { .. }) { FILL_TIMEOUT } else { CHANGE_TIMEOUT };
@@ -210,6 +230,12 @@ async fn status(mut client: Client) -> Result<StatusResponse, etcd_client::Error
 /// A linearizable read.
 async fn read(mut client: Client) -> Result<(), etcd_client::Error> {
     let options = GetOptions::new().with_limit(1).with_count_only();
+    client.get(READ_KEY, Some(options)).await.map(drop)
+}
+
+/// A read as of a revision.
+async fn read_at(mut client: Client, revision: i64) -> Result<(), etcd_client::Error> {
+    let options = GetOptions::new().with_limit(1).with_count_only().with_revision(revision).with_serializable();
     client.get(READ_KEY, Some(options)).await.map(drop)
 }
 
@@ -244,7 +270,7 @@ async fn send(mut client: Client, change: &EtcdChange) -> Result<(), etcd_client
             client.alarm(AlarmAction::Deactivate, AlarmType::Nospace, Some(options)).await.map(drop)
         }
         EtcdChange::Compact { revision } => client.compact(*revision, None).await.map(drop),
-        EtcdChange::Defragment => client.defragment().await.map(drop),
+        EtcdChange::Defragment { .. } => client.defragment().await.map(drop),
         EtcdChange::Fill { entries } => fill(&client, *entries).await,
         EtcdChange::Touch => {
             client.put(TOUCHED_KEY, "", None).await?;

@@ -63,7 +63,10 @@ pub enum EtcdChange {
     },
     /// Begin to write the database anew, without the space that is not in use. `endpoints` must have the address of the member concerned
     /// alone.
-    Defragment,
+    Defragment {
+        /// The latest revision that the member reports.
+        revision: i64,
+    },
     /// Disarm a NOSPACE alarm.
     Disarm {
         /// The member that raised it.

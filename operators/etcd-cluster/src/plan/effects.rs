@@ -72,9 +72,10 @@ pub(super) fn of(
         EtcdStep::Compact { revision } => {
             vec![through_quorum(members, None, EtcdChange::Compact { revision: *revision })]
         }
-        EtcdStep::Defragment { name } => {
+        EtcdStep::Defragment { name, revision } => {
             let endpoint = members.get(name).and_then(address);
-            endpoint.map(|endpoint| through(endpoint, EtcdChange::Defragment)).into_iter().collect()
+            let change = EtcdChange::Defragment { revision: *revision };
+            endpoint.map(|endpoint| through(endpoint, change)).into_iter().collect()
         }
         EtcdStep::Disarm { ids } => {
             ids.iter().map(|id| through_quorum(members, None, EtcdChange::Disarm { id: *id })).collect()

@@ -93,7 +93,7 @@ pub fn next(observed: &Observed, members: &MemberSet<'_>, desired: &Desired, now
         .or_else(|| scaling::remove_failing(observed, members, desired).map(verified))
         .or_else(|| repair::step(observed, members, desired, now).map(verified))
         .or_else(|| scaling::promote(observed, members, desired, now))
-        .or_else(|| reclaim::step(observed, members, now))
+        .or_else(|| reclaim::step(observed, members))
         .or_else(|| space::disarm(observed, members))
         .or_else(|| scaling::step(observed, members, desired))
         .or_else(|| image_check::clear(observed, members, desired))

@@ -1,19 +1,14 @@
 //! Pure: makes room in databases that have reached their quota (alarm NOSPACE): the operator compacts the history of keys, and then
 //! defragments one database after the other, so that their files shrink. Once all have room, it disarms the alarm (`space.rs`).
+//!
+//! What etcd reports to be in use is no guide: after a compaction it stays as it was until the next write, which etcd rejects.
 
-use api::ConditionStatus;
 use api::etcd_cluster::EtcdClusterReason;
-use api::etcd_cluster::condition_type::AVAILABLE;
-use jiff::{SignedDuration, Timestamp};
 
 use super::member_set::{MemberSet, MemberView};
 use super::membership::EtcdStep;
 use super::size::humanize_bytes;
 use super::{Alarm, Defragmentation, Observed, space};
-use crate::EtcdCluster;
-
-/// After how long without a result the condition is Stalled: keys that are in use fill the quota.
-const OVERDUE_AFTER: SignedDuration = SignedDuration::from_secs(30);
 
 /// Waits while a database is being defragmented: its member answers nothing meanwhile, and is not to be repaired.
 pub(super) fn wait(observed: &Observed) -> Option<EtcdStep> {
@@ -25,36 +20,30 @@ pub(super) fn wait(observed: &Observed) -> Option<EtcdStep> {
     ))
 }
 
-/// The next step to make room, with quorum. None if there is no alarm, or etcd does not report how much is in use (before 3.4); and none
-/// that would keep others from what helps instead, such as members with a larger quota.
-pub(super) fn step(observed: &Observed, members: &MemberSet<'_>, now: Timestamp) -> Option<EtcdStep> {
+/// The next step to make room, with quorum. None if there is no alarm, or keys need the space: then other steps continue, for example
+/// with a larger quota.
+pub(super) fn step(observed: &Observed, members: &MemberSet<'_>) -> Option<EtcdStep> {
     let raised = observed.etcd.alarms.iter().any(|(_, alarm)| *alarm == Alarm::NoSpace);
     let healthy = members.listed().all(|member| member.is_healthy() && member.ready);
     let quota = space::least_quota(observed, members).filter(|_| raised && healthy)?;
-    let in_use = in_use(members)?;
     let lacks_room = |member: &&MemberView<'_>| size(member) >= quota / 10 * 9;
-    if !members.listed().any(|member| lacks_room(&member)) {
-        return None;
-    }
+    members.listed().find(lacks_room)?;
     let leader = members.leader();
-    if in_use >= quota / 10 * 8 {
-        let revision = leader.and_then(|leader| leader.endpoint).map(|endpoint| endpoint.revision);
-        // After that, keys need this much.
-        return revision.filter(|_| !is_overdue(&observed.cluster, now)).map(|revision| EtcdStep::Compact { revision });
+    let revision = leader.and_then(|leader| leader.endpoint).map(|endpoint| endpoint.revision)?;
+    // The first revision has no earlier one.
+    if !observed.etcd.is_compacted && revision > 1 {
+        return Some(EtcdStep::Compact { revision });
     }
+    let may_begin = |member: &&MemberView<'_>| match observed.etcd.defragmentations.get(member.name.as_str()) {
+        None => true,
+        Some(Defragmentation::Running | Defragmentation::Failed(_)) => false,
+        // A client has deleted keys since.
+        Some(Defragmentation::Done { revision: then, recently }) => !recently && *then != revision,
+    };
     let leads = |member: &MemberView<'_>| leader.is_some_and(|leader| leader.name == member.name);
-    let may_begin = |member: &&MemberView<'_>| !observed.etcd.defragmentations.contains_key(member.name.as_str());
     let next = || members.listed().filter(lacks_room).filter(may_begin);
     let member = next().find(|member| !leads(member)).or_else(|| next().next())?;
-    Some(EtcdStep::Defragment { name: member.name.clone() })
-}
-
-/// Whether no room has been made for long.
-pub(super) fn is_overdue(cluster: &EtcdCluster, now: Timestamp) -> bool {
-    let refused = cluster.status.contract.condition(AVAILABLE).filter(|available| {
-        available.status == ConditionStatus::False && available.reason == EtcdClusterReason::NoSpace
-    });
-    refused.is_some_and(|refused| now.duration_since(refused.last_transition_time).abs() >= OVERDUE_AFTER)
+    Some(EtcdStep::Defragment { name: member.name.clone(), revision })
 }
 
 /// How much of the databases is in use, and why one was not defragmented, for the message about the alarm.
@@ -64,7 +53,7 @@ pub(super) fn usage(observed: &Observed, members: &MemberSet<'_>) -> Option<Stri
         Defragmentation::Failed(why) => {
             Some(format!(" (member {name} was not defragmented, and is tried again: {why})"))
         }
-        Defragmentation::Running => None,
+        Defragmentation::Running | Defragmentation::Done { .. } => None,
     });
     let failed = failed.unwrap_or_default();
     Some(format!("{} of {} are in use{failed}", humanize_bytes(in_use), humanize_bytes(quota)))

@@ -18,8 +18,6 @@ pub(super) const AFTER_STEP: Duration = Duration::from_millis(50);
 const POLL_ETCD: Duration = Duration::from_millis(120);
 /// After an entry that was appended for a learner.
 pub(super) const AFTER_NUDGE: Duration = Duration::from_secs(1);
-/// After a compaction, and before the next look at what is in use.
-const AFTER_COMPACTION: Duration = Duration::from_secs(1);
 /// While the step waits for etcd and no member has changed for [`STAGNANT_AFTER`]: a reconcile may take requests to the API
 /// server as well.
 pub(super) const POLL_STAGNANT: Duration = Duration::from_secs(5);
@@ -58,9 +56,6 @@ pub(super) fn after(
         _ if cluster.spec.paused => POLL_HEALTH,
         EtcdStep::Rest if effects.is_empty() && members.has_unstable_readiness() => POLL_READINESS,
         EtcdStep::Rest if effects.is_empty() => POLL_HEALTH,
-        // etcd removes the revisions in the background.
-        EtcdStep::Compact { .. } if !stagnates(cluster, now) => AFTER_COMPACTION,
-        EtcdStep::Compact { .. } => POLL_STAGNANT,
         // Clients may have raised the alarm again by then.
         EtcdStep::Disarm { .. } => POLL_HEALTH,
         EtcdStep::Wait(Wait { polls: false, .. }) | EtcdStep::Stuck(..) => RETRY,

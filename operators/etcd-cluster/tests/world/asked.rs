@@ -183,7 +183,10 @@ impl Etcds {
             }
             EtcdChange::Fill { entries } if *entries > IN_TIME => return Err(Refusal::Error("it takes too long")),
             EtcdChange::Disarm { .. } => self.alarm = self.full,
-            EtcdChange::Touch | EtcdChange::Fill { .. } | EtcdChange::Compact { .. } | EtcdChange::Defragment => {}
+            EtcdChange::Touch
+            | EtcdChange::Fill { .. }
+            | EtcdChange::Compact { .. }
+            | EtcdChange::Defragment { .. } => {}
             EtcdChange::MoveLeader { .. }
                 if self.processes.get(asked).is_some_and(|process| process.version.minor < 3) =>
             {

@@ -270,7 +270,7 @@ fn is_of_membership(change: &EtcdChange) -> bool {
             | EtcdChange::Touch
             | EtcdChange::Fill { .. }
             | EtcdChange::Compact { .. }
-            | EtcdChange::Defragment
+            | EtcdChange::Defragment { .. }
             | EtcdChange::Disarm { .. }
     )
 }

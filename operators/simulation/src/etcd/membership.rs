@@ -93,7 +93,7 @@ impl Etcds {
             }
             EtcdChange::Disarm { .. }
             | EtcdChange::Compact { .. }
-            | EtcdChange::Defragment
+            | EtcdChange::Defragment { .. }
             | EtcdChange::Touch
             | EtcdChange::Fill { .. } => {}
             EtcdChange::MoveLeader { to } => {

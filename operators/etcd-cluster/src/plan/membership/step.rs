@@ -111,6 +111,8 @@ pub enum EtcdStep {
     Defragment {
         /// The member.
         name: String,
+        /// The latest revision.
+        revision: i64,
     },
     /// Disarm the NOSPACE alarms: etcd rejects writes until the last one is disarmed.
     Disarm {

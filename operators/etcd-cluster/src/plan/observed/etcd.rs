@@ -20,7 +20,9 @@ pub struct Etcd {
     pub auth_required: bool,
     /// Whether there is no list because a member lists itself alone, which is not trusted.
     pub list_distrusted: bool,
-    /// Defragmentations of this manager that run, or have failed recently, by the pod's name.
+    /// Whether etcd has removed all revisions of keys but the latest ones. Only known while NOSPACE is raised.
+    pub is_compacted: bool,
+    /// Defragmentations of this manager, by the pod's name.
     pub defragmentations: BTreeMap<Arc<str>, Defragmentation>,
 }
 
@@ -32,6 +34,7 @@ impl Default for Etcd {
             alarms: Vec::new(),
             auth_required: false,
             list_distrusted: false,
+            is_compacted: false,
             defragmentations: BTreeMap::new(),
         }
     }
@@ -42,8 +45,15 @@ impl Default for Etcd {
 pub enum Defragmentation {
     /// It runs: the member may answer nothing.
     Running,
-    /// It failed: why.
+    /// It failed, less than a minute ago: why.
     Failed(String),
+    /// It is done.
+    Done {
+        /// The latest revision of the member when it began.
+        revision: i64,
+        /// Whether it ended less than a minute ago.
+        recently: bool,
+    },
 }
 
 /// The status that a member reports of itself.

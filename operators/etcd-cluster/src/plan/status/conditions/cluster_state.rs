@@ -10,7 +10,7 @@ use crate::plan::member_set::MemberSet;
 use crate::plan::membership::{EtcdStep, waiting_message, why_leader_not_transferred};
 use crate::plan::status::messages::alarm;
 use crate::plan::status::warnings;
-use crate::plan::{Alarm, Explanation, Observed, quorum, reclaim, recovery, space};
+use crate::plan::{Alarm, Explanation, Observed, quorum, recovery, space};
 
 /// The cluster's state, as its conditions report it.
 pub(in crate::plan::status) struct ClusterState {
@@ -83,8 +83,7 @@ impl ClusterState {
         let current = cluster.status.current_version.as_deref();
         let upgrading = bootstrapped && current.is_some_and(|current| current != desired.version.to_string());
         let lost = quorum::is_lost(cluster, now);
-        let (summary, reason, mut message) =
-            summarize(observed, members, desired, step, lost, reclaim::is_overdue(cluster, now));
+        let (summary, reason, mut message) = summarize(observed, members, desired, step, lost);
         if let Some(why) = why_leader_not_transferred(observed, members, step) {
             message = format!("{message}; {why}");
         }

@@ -13,16 +13,15 @@ use crate::plan::status::members::serves;
 use crate::plan::status::messages::{alarm, alarm_message, step_message};
 use crate::plan::{Observed, known_good, quorum, unlabeled};
 
-/// The summary, with its reason and message; `lost` is whether quorum is, and `overdue` whether databases have had no room for long.
+/// The summary, with its reason and message.
 pub(super) fn summarize(
     observed: &Observed,
     members: &MemberSet<'_>,
     desired: &Desired,
     step: &EtcdStep,
     lost: bool,
-    overdue: bool,
 ) -> (Summary, Reason, String) {
-    let summary = summarize_members(observed, members, desired, step, lost, overdue);
+    let summary = summarize_members(observed, members, desired, step, lost);
     let refusal = desired.refusal.clone().or_else(|| unlabeled::foreign_pods(observed));
     let refusal = refusal.map(|(reason, why)| (Reason::from(reason), why)).or_else(|| unreadable(observed));
     match (refusal, summary) {
@@ -51,7 +50,6 @@ fn summarize_members(
     desired: &Desired,
     step: &EtcdStep,
     lost: bool,
-    overdue: bool,
 ) -> (Summary, Reason, String) {
     let ready = members.voters().filter(|member| serves(member)).count();
     let count = format!("{ready} of {} members are ready", desired.size);
@@ -72,12 +70,10 @@ fn summarize_members(
         let message = alarm_message(observed, members, id, alarm);
         return match step {
             // Room is being made.
-            EtcdStep::Compact { .. } | EtcdStep::Defragment { .. } | EtcdStep::Disarm { .. } if !overdue => {
+            EtcdStep::Compact { .. } | EtcdStep::Defragment { .. } | EtcdStep::Disarm { .. } => {
                 (Summary::Reconciling, alarm.reason().into(), format!("{count}; {message}"))
             }
-            EtcdStep::Wait(Wait { reason, message: waiting, .. })
-                if *reason == EtcdClusterReason::NoSpace && !overdue =>
-            {
+            EtcdStep::Wait(Wait { reason, message: waiting, .. }) if *reason == EtcdClusterReason::NoSpace => {
                 (Summary::Reconciling, reason.clone(), format!("{count}; {message}; {waiting}"))
             }
             // A step that waits because of the alarm.
