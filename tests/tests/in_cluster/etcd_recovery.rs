@@ -15,13 +15,12 @@ fn leader_and_followers(cluster: &EtcdCluster) -> (String, Vec<String>) {
     (leader, followers)
 }
 
-/// A user deletes the volumes of these members, without the finalizer that keeps them, and their pods.
+/// A user deletes the volumes of these members, without the finalizer that keeps them.
 async fn destroy(etcd: &Etcd<'_>, members: &[String]) {
     for claim in members {
         drop(etcd.ns.kubectl(&["delete", "pvc", claim, "--wait=false"]).await.ok());
         etcd.ns.patch(&format!("pvc/{claim}"), &json!({ "metadata": { "finalizers": null } })).await;
     }
-    etcd.lose_pods(members).await;
 }
 
 /// The command for a recovery, which the condition has.
@@ -55,6 +54,7 @@ async fn on_request_a_cluster_goes_on_with_the_member_that_is_left() {
     writer.writes(20).await;
     let (leader, followers) = leader_and_followers(&before);
     destroy(&etcd, &followers).await;
+    etcd.lose_pods(&followers).await;
 
     let command = command(&etcd, "1 of 3 members answer").await;
     let wrong = format!("{RECOVER_WITHOUT}={},web-0", followers[0]);
@@ -128,12 +128,16 @@ async fn twenty_recoveries_lose_no_acknowledged_write() {
         let writer = Writer::with(&etcd, 1, 100).await;
         writer.writes(100).await;
         let (leader, followers) = leader_and_followers(&before);
-        let answering = if round % 2 == 0 { "1 of 3 members answer" } else { "0 of 3 members answer" };
-        if round % 2 == 1 {
-            let all: Vec<&str> = std::iter::once(&leader).chain(&followers).map(String::as_str).collect();
-            drop(ns.kubectl(&[&["delete", "pod", "--grace-period=0", "--force"], &all[..]].concat()).await.ok());
-        }
         destroy(&etcd, &followers).await;
+        let answering = if round % 2 == 0 {
+            etcd.lose_pods(&followers).await;
+            "1 of 3 members answer"
+        } else {
+            let all: Vec<&str> = std::iter::once(&leader).chain(&followers).map(String::as_str).collect();
+            let at_once = ["delete", "pod", "--grace-period=0", "--force", "--ignore-not-found"];
+            drop(ns.kubectl(&[&at_once, &all[..]].concat()).await.ok());
+            "0 of 3 members answer"
+        };
         let command = command(&etcd, answering).await;
         let begun = Instant::now();
         run(&etcd, &command).await;
