@@ -150,10 +150,14 @@ fn certainly_lost<'a>(observed: &Observed, members: &MemberSet<'_>, voters: &[&'
     voters.iter().copied().filter(is_lost).collect()
 }
 
-/// The voters that do not answer.
+/// The voters that do not answer. If none does, those in which etcd does not run either: etcd that has restarted without quorum does
+/// not answer.
 fn silent<'a>(members: &MemberSet<'_>, voters: &[&'a str]) -> Vec<&'a str> {
-    let answers = |name: &str| members.get(name).is_some_and(|member| member.endpoint.is_some());
-    voters.iter().copied().filter(|name| !answers(name)).collect()
+    let of = |holds: &dyn Fn(&MemberView<'_>) -> bool| -> Vec<&'a str> {
+        voters.iter().copied().filter(|name| !members.get(name).is_some_and(holds)).collect()
+    };
+    let silent = of(&|member| member.endpoint.is_some());
+    if silent.len() == voters.len() { of(&|member| member.runs_etcd()) } else { silent }
 }
 
 fn refused_by_number(lost: &[&str], voters: &[&str]) -> Choice {

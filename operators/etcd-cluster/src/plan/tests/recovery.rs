@@ -148,6 +148,14 @@ fn for_members_that_may_return_the_command_comes_after_two_minutes() {
     assert!(!has_command(&lost), "{}", message(&lost.status));
     lost.reconcile(230);
     assert!(has_command(&lost) && message(&lost.status).contains("if the others never return"));
+    // The one that is left was restarted, too, and does not answer without quorum.
+    let mut restarted = Lost::new().silent(&NAMES);
+    for name in &NAMES[1..] {
+        restarted.terminate_pod(name);
+    }
+    restarted.reconcile(230);
+    let command = format!("{RECOVER_WITHOUT}={},{} --overwrite", NAMES[1], NAMES[2]);
+    assert!(message(&restarted.status).contains(&command), "{}", message(&restarted.status));
     let mut one = Lost::new().silent(&NAMES[2..]);
     one.reconcile(230);
     assert!(!has_command(&one), "two of three answer");
