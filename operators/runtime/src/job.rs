@@ -8,7 +8,7 @@ use k8s_openapi::api::batch::v1::{
     PodFailurePolicyRule,
 };
 
-use crate::projections::{ContainerStatus, Job, JobEnd, Pod, PodDiagnosis, Terminated};
+use crate::projections::{ContainerStatus, Job, JobEnd, Pod, PodDetails, PodDiagnosis, Terminated};
 
 pub mod earlier;
 pub mod outcome;
@@ -92,7 +92,9 @@ pub fn is_of(pod: &Pod, job: &str) -> bool {
 
 /// Whether a pod works, or is terminating. One whose Job was deleted without it stays as it is once it has ended.
 fn has_yet_to_end(pod: &Pod) -> bool {
-    pod.meta.deleting || pod.details.as_ref().is_some_and(|details| !details.terminal)
+    let worked = |container: &ContainerStatus| container.terminated.is_some();
+    let works = |details: &PodDetails| !details.terminal && !details.container(WORK).is_some_and(worked);
+    pod.meta.deleting || pod.details.as_deref().is_some_and(works)
 }
 
 /// Whether a Job has a pod.
@@ -211,6 +213,7 @@ mod tests {
         assert!(is_ending(&of("Failed", json!("2026-01-01T00:00:00Z"))));
         // The Job was deleted with --cascade=orphan.
         assert!(!is_ending(&of("Succeeded", Value::Null)));
+        assert!(!is_ending(&[pod(&json!({ "terminated": { "exitCode": 0, "message": "m" } }))]));
         assert!(!is_ending(&[]));
     }
 

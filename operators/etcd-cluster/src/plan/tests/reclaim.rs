@@ -1,4 +1,4 @@
-//! Room for writes is made in databases that have reached their quota.
+//! The operator makes room for writes in databases that have reached their quota.
 
 use super::members::{NAMES, after, message, three};
 use super::*;
