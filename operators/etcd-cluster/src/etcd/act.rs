@@ -15,6 +15,9 @@ const RETRYABLE: &[&str] = &[
     "leader changed",
 ];
 
+/// etcd's error for a compaction that has been made, and for a read as of an earlier revision.
+pub(super) const COMPACTED: &str = "required revision has been compacted";
+
 /// The result of a change that was sent to a member and failed.
 ///
 /// # Errors
@@ -59,7 +62,7 @@ fn is_done(change: &EtcdChange, message: &str) -> bool {
         EtcdChange::Remove { .. } => message == "member not found",
         // The error for a voting member. The error for a learner that is not in sync begins the same.
         EtcdChange::Promote { .. } => message == "can only promote a learner member",
-        EtcdChange::Compact { .. } => message.contains("required revision has been compacted"),
+        EtcdChange::Compact { .. } => message.contains(COMPACTED),
         EtcdChange::MoveLeader { .. }
         | EtcdChange::Touch
         | EtcdChange::Fill { .. }

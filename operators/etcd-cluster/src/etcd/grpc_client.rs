@@ -39,9 +39,6 @@ const LIST_ATTEMPTS: usize = 2;
 /// The key of linearizable reads. It need not exist.
 const READ_KEY: &str = "multi-operator/health";
 
-/// etcd's error for a read as of a revision that has been compacted.
-const COMPACTED: &str = "required revision has been compacted";
-
 /// The key that `EtcdChange::Touch` writes and deletes.
 const TOUCHED_KEY: &str = "multi-operator/upgrade";
 
@@ -203,7 +200,7 @@ impl GrpcEtcdClient {
         let Some((address, revision)) = leader.filter(|_| raised) else { return false };
         let earlier = async |client| read_at(client, revision - 1).await;
         match self.pool.call(address, REQUEST_TIMEOUT, earlier).await {
-            Err(EtcdClientError::Rejected(message)) => message.contains(COMPACTED),
+            Err(EtcdClientError::Rejected(message)) => message.contains(act::COMPACTED),
             _ => false,
         }
     }

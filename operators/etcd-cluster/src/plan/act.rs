@@ -61,7 +61,7 @@ pub enum EtcdChange {
         /// The revision.
         revision: i64,
     },
-    /// Begin to write the database anew, without the space that is not in use. `endpoints` must have the address of the member concerned
+    /// Begin to rewrite the database without the space that is not in use. `endpoints` must have the address of the member concerned
     /// alone.
     Defragment {
         /// The latest revision that the member reports.

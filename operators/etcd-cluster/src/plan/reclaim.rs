@@ -26,7 +26,7 @@ pub(super) fn step(observed: &Observed, members: &MemberSet<'_>) -> Option<EtcdS
     let raised = observed.etcd.alarms.iter().any(|(_, alarm)| *alarm == Alarm::NoSpace);
     let healthy = members.listed().all(|member| member.is_healthy() && member.ready);
     let quota = space::least_quota(observed, members).filter(|_| raised && healthy)?;
-    let lacks_room = |member: &&MemberView<'_>| size(member) >= quota / 10 * 9;
+    let lacks_room = |member: &&MemberView<'_>| !space::has_room(size(member), quota);
     members.listed().find(lacks_room)?;
     let leader = members.leader();
     let revision = leader.and_then(|leader| leader.endpoint).map(|endpoint| endpoint.revision)?;

@@ -206,13 +206,17 @@ pub(super) fn least_quota(observed: &Observed, members: &MemberSet<'_>) -> Optio
     quota(observed, members).into_iter().chain(lowered(observed, members, |_| true)).min()
 }
 
+/// Whether a database of that size has room for writes within that quota, both in bytes.
+pub(super) fn has_room(size: i64, quota: i64) -> bool {
+    size < quota / 10 * 9
+}
+
 /// Disarms NOSPACE once all databases have space again. It does not wait for scaling, except that a learner is promoted or
 /// removed first. If the space does not last, etcd raises the alarm again with the next write.
 pub(super) fn disarm(observed: &Observed, members: &MemberSet<'_>) -> Option<EtcdStep> {
     let raised = observed.etcd.alarms.iter().filter(|(_, alarm)| *alarm == Alarm::NoSpace);
     let ids: Vec<u64> = raised.map(|(id, _)| *id).collect();
     let healthy = members.listed().all(|member| member.is_healthy() && member.ready);
-    let has_room =
-        least_quota(observed, members).zip(largest(members)).is_none_or(|(quota, largest)| largest < quota / 10 * 9);
-    (!ids.is_empty() && healthy && has_room).then_some(EtcdStep::Disarm { ids })
+    let room = least_quota(observed, members).zip(largest(members)).is_none_or(|(quota, size)| has_room(size, quota));
+    (!ids.is_empty() && healthy && room).then_some(EtcdStep::Disarm { ids })
 }

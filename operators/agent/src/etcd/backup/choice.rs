@@ -1,8 +1,7 @@
 //! Pure: from which member the snapshot is taken.
 
-use crate::failure::{CommandFailure, Reason};
-
 use crate::etcd::output::Candidate;
+use crate::failure::{CommandFailure, Reason};
 
 /// A follower that lags by more entries of the log than this is asked after the leader.
 const MAX_LAG: u64 = 1000;

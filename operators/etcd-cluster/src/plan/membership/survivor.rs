@@ -34,9 +34,7 @@ pub(super) enum Choice {
 /// Decides whether a recovery begins, without quorum.
 pub(super) fn choose(observed: &Observed, members: &MemberSet<'_>, desired: &Desired, now: Timestamp) -> Choice {
     let cluster = &*observed.cluster;
-    // A list that is not trusted may be that of a member that bootstrapped again. With authentication, quorum is not known.
-    let unsure = observed.etcd.auth_required || observed.etcd.list_distrusted;
-    if unsure || !quorum::is_lost(cluster, now) {
+    if !is_lost_for_sure(observed, now) {
         return Choice::None;
     }
     let voters = voters(cluster);
@@ -45,7 +43,7 @@ pub(super) fn choose(observed: &Observed, members: &MemberSet<'_>, desired: &Des
         Some(Ok(lost)) => (lost, true),
         None => (certainly_lost(observed, members, &voters), false),
     };
-    if !requested && !may_decide(cluster, now) || lost.len() < voters.len().div_ceil(2) || lost.len() == voters.len() {
+    if !requested && !may_decide(cluster, now) || !take_quorum(&lost, &voters) || lost.len() == voters.len() {
         return if requested { refused_by_number(&lost, &voters) } else { Choice::None };
     }
     if !desired.durable {
@@ -64,20 +62,16 @@ pub(super) fn choose(observed: &Observed, members: &MemberSet<'_>, desired: &Des
 /// What the condition adds while quorum is lost: how a user lets the cluster go on without the members that are lost.
 pub(super) fn hint(observed: &Observed, members: &MemberSet<'_>, desired: &Desired, now: Timestamp) -> Option<String> {
     let cluster = &*observed.cluster;
-    if !desired.durable
-        || observed.etcd.auth_required
-        || observed.etcd.list_distrusted
-        || !quorum::is_lost(cluster, now)
-    {
+    if !desired.durable || !is_lost_for_sure(observed, now) {
         return None;
     }
     let voters = voters(cluster);
     let certainly = certainly_lost(observed, members, &voters);
-    let quorum_is_gone = certainly.len() >= voters.len().div_ceil(2);
+    let quorum_is_gone = take_quorum(&certainly, &voters);
     let lost = if quorum_is_gone { certainly } else { silent(members, &voters) };
     let left: Vec<&str> = voters.iter().copied().filter(|name| !lost.contains(name)).collect();
-    if lost.len() < voters.len().div_ceil(2) || left.is_empty() || !(quorum_is_gone || lasts(cluster, HINT_AFTER, now))
-    {
+    let lasts = || quorum_is_gone || lasts(cluster, HINT_AFTER, now);
+    if !take_quorum(&lost, &voters) || left.is_empty() || !lasts() {
         return None;
     }
     let key = &cluster.meta.key;
@@ -100,6 +94,17 @@ pub(super) fn is_wanted(cluster: &EtcdCluster) -> bool {
         Some(request) => recovery::annotation(cluster) == Some(request),
         None => cluster.spec.recovery.as_ref().is_some_and(|of| of.policy == RecoveryPolicy::Automatic),
     }
+}
+
+/// Whether quorum is lost, and not only unknown: a list that is not trusted may be that of a member that bootstrapped again, and with
+/// authentication the operator cannot ask.
+fn is_lost_for_sure(observed: &Observed, now: Timestamp) -> bool {
+    !observed.etcd.auth_required && !observed.etcd.list_distrusted && quorum::is_lost(&observed.cluster, now)
+}
+
+/// Whether the others cannot have quorum without the `lost`.
+fn take_quorum(lost: &[&str], voters: &[&str]) -> bool {
+    lost.len() >= voters.len().div_ceil(2)
 }
 
 /// The voters, as etcd last listed them.
