@@ -23,12 +23,13 @@ part_stages() {
   esac
 }
 
-# New random schedules, for each property test.
+# New random schedules, for each property test; and faults at all points of the scenarios of others, of which the stage unit
+# takes one in three.
 schedules() {
   local folder binary name
   export PROPTEST_CASES=3000
   unit_binaries | while read -r folder binary name; do
-    run_tests "$name" "$folder" "$binary" properties </dev/null
+    run_tests "$name" "$folder" "$binary" properties recovered boundaries crash_points </dev/null
   done | record schedules
 }
 

@@ -181,7 +181,6 @@ async fn query_for_step(queries: &mut impl Queries, observed: &mut Observed) -> 
         let ObjectLookup::Found(live) = queries.object(Pvc::KIND, &name).await else { continue };
         observed.known_good.extend(known_good(&live).map(|known_good| ((*name).into(), known_good)));
     }
-    dry_run_pods(queries, observed).await?;
     observed.cluster_version = cluster_version(queries, observed).await;
     if let Some(leader) = plan::leader_of_overdue_member(observed, queries.now()) {
         observed.receiving_snapshot = queries.snapshot_receivers(&leader).await;
@@ -189,7 +188,8 @@ async fn query_for_step(queries: &mut impl Queries, observed: &mut Observed) -> 
     if plan::waits_for_dns(observed) {
         observed.dns_addresses = queries.ready_endpoints(&cluster.meta.key).await;
     }
-    Ok(())
+    // Last, since which pod is next depends on all of the above.
+    dry_run_pods(queries, observed).await
 }
 
 /// Asks the API server in dry runs whether it accepts the next pods: one that replaces another, or one that checks something

@@ -13,6 +13,8 @@ use proptest::test_runner::{Config, RngSeed, TestRng, TestRunner};
 pub const VARIABLE: &str = "MULTI_OPERATOR_SEED";
 /// Proptest's own variable, by which `scripts/test --all` sets a higher number of cases.
 const CASES: &str = "PROPTEST_CASES";
+/// One of that many points gets a fault.
+const FAULT_POINTS: u64 = 3;
 
 /// The seed of this process.
 ///
@@ -44,6 +46,21 @@ macro_rules! rng {
     () => {
         $crate::announced(env!("CARGO_PKG_NAME"))
     };
+}
+
+/// Which of the points of a scenario get a fault, by their numbers: one in three, by the seed; all if `PROPTEST_CASES` is set.
+/// Each of them runs the scenario to its end, which takes a test of all of them minutes.
+#[macro_export]
+macro_rules! fault_points {
+    () => {
+        $crate::chosen_fault_points(env!("CARGO_PKG_NAME"))
+    };
+}
+
+/// What [`fault_points!`] is, for a test of that package.
+pub fn chosen_fault_points(package: &str) -> impl Fn(usize) -> bool {
+    announce(package);
+    |point| is_thorough() || (point as u64).wrapping_add(seed()).is_multiple_of(FAULT_POINTS)
 }
 
 /// What [`properties!`] is, for a test of that package.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use api::etcd_cluster::EtcdClusterReason;
 use etcd_cluster::etcd::MemberEndpoint;
-use etcd_cluster::plan::{Alarm, EndpointStatus, Etcd, EtcdAct, EtcdChange, ListedMember};
+use etcd_cluster::plan::{Alarm, Defragmentation, EndpointStatus, Etcd, EtcdAct, EtcdChange, ListedMember};
 use runtime::Error;
 use runtime::testing::fault_injection::ActAnswer;
 
@@ -44,7 +44,9 @@ impl Etcds {
         let members = cluster.map(|cluster| cluster.members.clone()).ok_or_else(|| "no leader".to_owned());
         let first = cluster.and_then(|cluster| cluster.members.first()).filter(|_| self.alarm);
         let alarms = first.map(|member| (member.id, Alarm::NoSpace)).into_iter().collect();
-        Etcd { endpoints, members, alarms, ..Etcd::default() }
+        let done = |pod: &String| (pod.as_str().into(), Defragmentation::Done { revision: 0, recently: false });
+        let defragmentations = self.defragmented.iter().map(done).collect();
+        Etcd { endpoints, members, alarms, defragmentations, ..Etcd::default() }
     }
 
     fn endpoint(&self, pod: &str, ip: &str, cut: &BTreeSet<String>) -> Result<EndpointStatus, String> {
@@ -182,11 +184,14 @@ impl Etcds {
                 c.removed.insert(*member);
             }
             EtcdChange::Fill { entries } if *entries > IN_TIME => return Err(Refusal::Error("it takes too long")),
-            EtcdChange::Disarm { .. } => self.alarm = self.full,
-            EtcdChange::Touch
-            | EtcdChange::Fill { .. }
-            | EtcdChange::Compact { .. }
-            | EtcdChange::Defragment { .. } => {}
+            EtcdChange::Disarm { .. } => {
+                self.alarm = self.full;
+                self.defragmented.clear();
+            }
+            EtcdChange::Defragment { .. } => {
+                self.defragmented.insert(asked.to_owned());
+            }
+            EtcdChange::Touch | EtcdChange::Fill { .. } | EtcdChange::Compact { .. } => {}
             EtcdChange::MoveLeader { .. }
                 if self.processes.get(asked).is_some_and(|process| process.version.minor < 3) =>
             {

@@ -159,7 +159,7 @@ impl TestSystem for Bench {
     }
 }
 
-/// Injects the fault at every point.
+/// Injects the fault at the [`seed::fault_points`] of each story.
 fn everywhere(fate: InjectedFault) {
     for story in stories() {
         let mut bench = Bench::new(&story.spec);
@@ -168,7 +168,7 @@ fn everywhere(fate: InjectedFault) {
         {
             panic!("{}: {why}\n{}", story.name, bench.story());
         }
-        fault_injection::inject_everywhere(story.name, bench, &story.steps, fate);
+        fault_injection::inject(story.name, bench, &story.steps, fate, seed::fault_points!());
     }
 }
 

@@ -121,6 +121,8 @@ fn an_alarm_shows_in_the_phase() {
     let mut bench = settled(&json!({ "size": 3 }));
     bench.take(&Step::Alarm(true));
     bench.take(&Step::Calm(2));
+    assert!(bench.is("Reconciling") && !bench.is("Available"), "databases are defragmented: {}", bench.story());
+    bench.take(&Step::Calm(4));
     assert_eq!((&bench.status()["phase"], bench.is("Stalled")), (&json!("Failed"), true), "{}", bench.story());
     settle(&mut bench);
     assert_eq!(bench.status()["phase"], "Running");
@@ -269,4 +271,13 @@ fn new_pods_and_another_minor_version_are_requested_at_once() {
             assert!(runs && members(&bench) == before, "{}", bench.story());
         }
     }
+}
+
+/// The cluster version, which is read only by then, lets the check of the image be next.
+#[test]
+fn the_check_of_an_image_runs_as_the_user_that_the_namespace_assigns() {
+    let mut bench = Bench { assigns_uids: true, ..Bench::new(&json!({ "size": 3, "version": "3.6.16" })) };
+    bench.take(&Step::Calm(3));
+    bench.take(&Step::Edit(Edit::Version(version("v3.7.3"))));
+    settle(&mut bench);
 }

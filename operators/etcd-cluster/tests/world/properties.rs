@@ -20,7 +20,7 @@ fn run(spec: &Value, assigns_uids: bool, steps: &[Step]) -> Result<(), TestCaseE
 }
 
 /// The number of schedules; `scripts/test --all` runs more.
-const CASES: u32 = 250;
+const CASES: u32 = 150;
 
 proptest! {
     #![proptest_config(seed::properties!(CASES))]

@@ -66,7 +66,10 @@ fn two_nodes_are_down_for_long() {
         bench.take(&Step::Edit(Edit::Version(5)));
         bench.take(&Step::Calm(5));
         says_lost(&bench);
-        assert!(bench.world.writes <= writes + 3, "two edits are reported, and nothing else");
+        assert!(
+            bench.world.writes <= writes + 4,
+            "two edits and the command for a recovery are reported, and nothing else"
+        );
         assert_eq!(uids(&bench), objects, "nothing is created or deleted");
         bench.take(&Step::Edit(Edit::Size(3)));
         bench.take(&Step::Edit(Edit::Version(4)));

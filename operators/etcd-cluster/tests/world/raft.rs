@@ -84,6 +84,8 @@ pub struct Etcds {
     pub full: bool,
     /// Whether the alarm NOSPACE is raised.
     pub alarm: bool,
+    /// Pods whose databases were defragmented since the alarm was raised.
+    pub defragmented: BTreeSet<String>,
     /// Violated invariants.
     pub violations: Vec<String>,
 }

@@ -113,9 +113,9 @@ impl TestSystem for Simulation {
     }
 }
 
-/// Injects the fault at every point of each scenario.
+/// Injects the fault at the [`seed::fault_points`] of each scenario.
 pub fn inject_everywhere(scenarios: Vec<Scenario>, fault: InjectedFault) {
     for scenario in scenarios {
-        fault_injection::inject_everywhere(scenario.name, scenario.start(), &scenario.steps, fault);
+        fault_injection::inject(scenario.name, scenario.start(), &scenario.steps, fault, seed::fault_points!());
     }
 }
