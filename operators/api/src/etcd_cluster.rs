@@ -7,7 +7,10 @@ use std::collections::BTreeMap;
 use kube::{CustomResource, KubeSchema};
 use serde::{Deserialize, Serialize};
 
+use crate::time::LASTING_SPAN;
+
 pub mod condition_type;
+mod defragmentation;
 mod options;
 mod pod;
 mod reason;
@@ -17,6 +20,7 @@ mod status;
 mod storage;
 mod tls;
 
+pub use defragmentation::{DEFRAGMENT, EtcdDefragmentation, EtcdDefragmentationStatus, MaintenanceWindow};
 pub use options::ALLOWED_OPTIONS;
 pub use pod::PodPolicy;
 pub(crate) use pod::{DENIED_ENV, DENIED_ENV_MESSAGE, LABELS};
@@ -177,6 +181,20 @@ pub struct EtcdClusterSpec {
     /// Recovery from a lost quorum that cannot return, because the volumes of a majority are gone. Default: a user decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recovery: Option<EtcdRecovery>,
+
+    /// How long a member may be lost with its node, such as `10m`, before another one replaces it elsewhere; the others must have
+    /// quorum without it. Its volume stays, whatever `storage.onDelete` says. Default: none, so it waits for its node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 6))]
+    #[x_kube(validation = Rule::new(LASTING_SPAN).message(
+        "replaceAfter must be a whole number above 0 and a unit: s, m, h, d or w, such as 10m"
+    ))]
+    pub replace_after: Option<String>,
+
+    /// Automatic defragmentation of databases. Default: none, so only the annotation `example.com/defragment` begins one, and a
+    /// database that has reached its quota.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub defragmentation: Option<EtcdDefragmentation>,
 }
 
 /// A semantic version without build metadata, which an image tag cannot contain.

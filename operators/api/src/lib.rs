@@ -17,6 +17,7 @@ pub mod sample;
 pub mod sample_db;
 pub mod sample_db_snapshot;
 mod status;
+pub mod time;
 
 pub use crd::crds;
 pub use names::{ETCD_GROUP, GROUP, UNSAVED_DATA};

@@ -19,10 +19,10 @@ mod scheduling;
 mod service;
 mod status;
 mod storage;
-mod time;
 mod upgrade;
 
 pub use crate::UNSAVED_DATA;
+pub use crate::time::span;
 use absent::or_default;
 pub(crate) use absent::{is_default, known};
 pub use backup::{
@@ -48,7 +48,6 @@ pub use status::{
 };
 pub(crate) use storage::unchanged;
 pub use storage::{DEFAULT_SIZE, DatabaseStorage};
-pub use time::span;
 pub use upgrade::{Upgrade, UpgradePolicy, UpgradeStrategy};
 
 /// Maximum length of a SampleDB's name: the names of Jobs, pods and snapshots derive from it, and may have 63

@@ -12,6 +12,7 @@ mod act;
 mod adoption;
 mod claim_copies;
 mod clock;
+mod defragmentation;
 mod deletion;
 pub mod desired;
 mod effects;

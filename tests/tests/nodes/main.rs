@@ -1,8 +1,9 @@
 //! A cluster of three nodes in three zones (`scripts/cluster up --nodes 3`): what `scripts/cluster node` does to a node, and how
-//! Kubernetes reacts.
+//! Kubernetes and the operators react.
 
 mod bad_input;
 mod deletion;
+mod etcd;
 mod isolation;
 mod outage;
 mod pods;

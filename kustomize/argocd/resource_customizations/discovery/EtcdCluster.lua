@@ -20,4 +20,5 @@ actions["restart"] = { ["disabled"] = deleting or paused or not replaceable }
 actions["pause"] = { ["disabled"] = deleting or paused }
 actions["resume"] = { ["disabled"] = deleting or not paused }
 actions["move-leader"] = { ["disabled"] = deleting or paused or not quorum or obj.spec.size < 2 }
+actions["defragment"] = { ["disabled"] = deleting or paused or not quorum }
 return actions

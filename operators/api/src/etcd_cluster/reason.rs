@@ -29,6 +29,8 @@ reasons! {
         DataCorrupt,
         /// The change needs new pods, and members keep their data in their pods.
         DataInPods,
+        /// A member's database is being defragmented.
+        Defragmenting,
         /// The deletion waits for members that cannot be replaced.
         DeletionBlocked,
         /// A member is not healthy, or quorum is lost.
@@ -158,6 +160,8 @@ reasons! {
     /// Reasons of an EtcdCluster's Events that no condition has. Those about members have blanks, as in the
     /// archived operator.
     EtcdClusterEvent {
+        /// All databases are defragmented, as the annotation asks.
+        Defragmented,
         /// Another member leads, as the annotation asks.
         LeaderMoved,
         /// No other member can lead, though the annotation asks for that.

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::de::IntoDeserializer;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::defragmentation::EtcdDefragmentationStatus;
 use super::recovery::EtcdRecoveryStatus;
 use crate::{Contract, ObjectStatus};
 
@@ -73,6 +74,9 @@ pub struct EtcdClusterStatus {
     /// Snapshot that the cluster began with: PVC and file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restored_from: Option<String>,
+    /// Last defragmentation that the annotation `example.com/defragment` requested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub defragmentation: Option<EtcdDefragmentationStatus>,
     /// Last recovery from a lost quorum: the cluster went on with one member, and without others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recovery: Option<EtcdRecoveryStatus>,

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::storage::{CLASS_MESSAGE, NAME, bytes, unchanged};
-use super::time::LASTING_SPAN;
+use crate::time::LASTING_SPAN;
 
 /// Default schedule of snapshots.
 pub const DEFAULT_SCHEDULE: &str = "0 2 * * *";

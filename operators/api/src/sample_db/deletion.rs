@@ -4,7 +4,7 @@ use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::time::SPAN;
+use crate::time::SPAN;
 
 /// The finalizer that keeps a SampleDB until its data is saved or given up.
 pub const FINAL_SNAPSHOT: &str = "example.com/final-snapshot";

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Reserved;
-use super::time::SPAN;
+use crate::time::SPAN;
 
 /// Upgrades of the PostgreSQL version. The major version changes only by an edit of `engine`; `policy` decides on minor
 /// releases.

@@ -67,15 +67,13 @@ impl Defragmentations {
         let mut all = self.lock();
         all.retain(|_, state| match state {
             State::Running => true,
-            State::Failed(at, _) => now.duration_since(*at) < RETRY_AFTER,
-            State::Done(at, _) => now.duration_since(*at) < KNOWN_FOR,
+            State::Failed(at, _) | State::Done(at, _) => now.duration_since(*at) < KNOWN_FOR,
         });
+        let recently = |at: &Instant| now.duration_since(*at) < RETRY_AFTER;
         Some(match all.get(address)? {
             State::Running => Defragmentation::Running,
-            State::Failed(_, why) => Defragmentation::Failed(why.clone()),
-            State::Done(at, revision) => {
-                Defragmentation::Done { revision: *revision, recently: now.duration_since(*at) < RETRY_AFTER }
-            }
+            State::Failed(at, why) => Defragmentation::Failed { why: why.clone(), recently: recently(at) },
+            State::Done(at, revision) => Defragmentation::Done { revision: *revision, recently: recently(at) },
         })
     }
 
@@ -105,7 +103,8 @@ mod tests {
         assert!(all.begin("10.0.0.1") && !all.begin("10.0.0.1"));
         assert_eq!(state(900), Some(Defragmentation::Running));
         all.end("10.0.0.1", Err("no space".to_owned()), start);
-        assert_eq!([state(59), state(60)], [Some(Defragmentation::Failed("no space".to_owned())), None]);
+        let failed = |recently| Some(Defragmentation::Failed { why: "no space".to_owned(), recently });
+        assert_eq!([state(59), state(60), state(3600)], [failed(true), failed(false), None]);
         assert!(all.begin("10.0.0.1"));
         all.end("10.0.0.1", Ok(7), start);
         let done = |recently| Some(Defragmentation::Done { revision: 7, recently });

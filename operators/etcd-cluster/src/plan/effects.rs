@@ -9,7 +9,7 @@ use super::desired::Desired;
 use super::known_good::{self, RestartConfig};
 use super::member_set::{MemberSet, MemberView};
 use super::membership::EtcdStep;
-use super::objects::InitialState;
+use super::objects::{InitialState, Retiring};
 use super::{EtcdAct, EtcdChange, Observed, hold, image_check, leaving_3_6, names, objects, placement, recovery};
 
 /// The effects of `step`, in order.
@@ -57,7 +57,7 @@ pub(super) fn of(
         }
         EtcdStep::Nudge { .. } => vec![through_quorum(members, None, EtcdChange::Fill { entries: 1 })],
         EtcdStep::Promote { id, .. } => vec![through_quorum(members, None, EtcdChange::Promote { id: *id })],
-        EtcdStep::Remove { name, id, .. } => remove(observed, members, desired, name, *id),
+        EtcdStep::Remove { name, id, keeps_claim, .. } => remove(observed, members, desired, name, *id, *keeps_claim),
         EtcdStep::MoveLeader { to, .. } => {
             let target = members.get(to).and_then(|member| member.listed);
             let leader = members.leader().and_then(address);
@@ -112,13 +112,15 @@ fn remove(
     desired: &Desired,
     name: &str,
     id: u64,
+    keeps_claim: bool,
 ) -> Vec<Effect<EtcdAct>> {
     let member = members.get(name);
     let (pod, claim) = (member.and_then(|member| member.pod), member.and_then(|member| member.claim));
     let mark_pod = pod.filter(|pod| !members.is_retiring(name) && !pod.meta.deleting).map(objects::retiring);
     // The pod may be deleted before the status reports that, and a list of one member is not trusted then.
     let unmarked = claim.filter(|claim| !objects::is_retiring(claim));
-    let mark_claim = unmarked.map(|claim| objects::marked_as_retiring(claim, true));
+    let mark = if keeps_claim { Retiring::Retain } else { Retiring::ByPolicy };
+    let mark_claim = unmarked.map(|claim| objects::marked_as_retiring(claim, mark));
     let key = |name: &str| observed.cluster.meta.key.sibling(name);
     let no_pod = pod.is_none().then(|| (Pod::KIND, key(name)));
     let no_claim = (desired.durable && pod.is_none() && claim.is_none()).then(|| (Pvc::KIND, key(name)));
@@ -154,7 +156,7 @@ fn prepare_for_next_version(
 /// Marks a member's PVC as one that does not come back, and stops the member.
 fn fence(member: &MemberView<'_>) -> Vec<Effect<EtcdAct>> {
     let unmarked = member.claim.filter(|claim| !objects::is_retiring(claim));
-    let mark = unmarked.map(|claim| Effect::Apply(objects::marked_as_retiring(claim, true)));
+    let mark = unmarked.map(|claim| Effect::Apply(objects::marked_as_retiring(claim, Retiring::ByPolicy)));
     mark.into_iter().chain(member.pod.filter(|pod| !pod.meta.deleting).map(delete_pod)).collect()
 }
 
@@ -172,8 +174,8 @@ fn delete_or_retain_claim(observed: &Observed, claim: &Pvc) -> Vec<Effect<EtcdAc
     let cluster = &*observed.cluster;
     let used_by = Some((Pod::KIND, claim.meta.key.clone()));
     let delete = Delete { only_if_absent: used_by, ..Delete::of(Pvc::KIND, &claim.meta) };
-    let policy = if recovery::was_given_up(cluster, &claim.meta.key.name) {
-        // It may hold writes that no other volume has.
+    let policy = if objects::is_to_be_retained(claim) || recovery::was_given_up(cluster, &claim.meta.key.name) {
+        // It may hold writes that no other volume has, or its node may be gone, so that it cannot be deleted.
         OnDelete::Retain
     } else {
         objects::policy(cluster)

@@ -6,7 +6,7 @@ use runtime::projections::Pvc;
 
 use super::member_set::{self, MemberSet, MemberView};
 use super::membership::EtcdStep;
-use super::objects::{self, RETIRED, RETIRING, VolumeFacts};
+use super::objects::{self, RETIRED, RETIRING, Retiring, VolumeFacts};
 use super::{Observed, claim_copies, hold};
 
 /// Discards such a list, so that it costs no pod or volume: without a list, the operator restarts members on their volumes and
@@ -70,5 +70,5 @@ pub(super) fn unmark_claims<'r>(members: &'r MemberSet<'_>, step: &'r EtcdStep) 
     };
     let healthy = members.listed().filter(move |member| member.is_healthy() && !will_be_removed(member));
     let marked = healthy.filter_map(|member| member.claim).filter(|claim| objects::is_retiring(claim));
-    marked.map(|claim| objects::marked_as_retiring(claim, false))
+    marked.map(|claim| objects::marked_as_retiring(claim, Retiring::No))
 }

@@ -1,8 +1,8 @@
 //! Pure: decides the next step.
 //!
 //! In this order: finish removals that are in flight; remove a failing member if there are too many; repair; promote a learner;
-//! make room in databases, and disarm NOSPACE once there is space; scale; roll out changes; transfer leadership on request. There is one change of membership
-//! at a time, and none that costs quorum or lowers the number of failures that the cluster tolerates.
+//! make room in databases, and disarm NOSPACE once there is space; scale; roll out changes; transfer leadership on request;
+//! defragment databases. There is one change of membership at a time, and none that costs quorum or lowers the number of failures that the cluster tolerates.
 
 use api::ReconcileReason;
 use api::etcd_cluster::EtcdClusterReason;
@@ -10,13 +10,14 @@ use api::etcd_cluster::EtcdClusterReason;
 use super::desired::Desired;
 use super::member_set::{MemberSet, MemberView};
 use super::objects::RETIRING;
-use super::{Observed, hold, image_check, placement, reclaim, space};
+use super::{Observed, defragmentation, hold, image_check, placement, reclaim, space};
 
 mod bootstrap;
 mod corruption;
 mod failed_pods;
 mod failure;
 mod leader_transfer;
+mod lost_node;
 pub(super) mod outdated;
 mod recovery;
 mod recreation;
@@ -75,7 +76,7 @@ pub fn next(observed: &Observed, members: &MemberSet<'_>, desired: &Desired, now
     if let Some(step) = failed_pods::step(observed, members, now) {
         return step;
     }
-    if let Some(step) = reclaim::wait(observed) {
+    if let Some(step) = defragmentation::wait(observed) {
         return step;
     }
     if observed.cluster.status.cluster_id.is_none() {
@@ -101,6 +102,7 @@ pub fn next(observed: &Observed, members: &MemberSet<'_>, desired: &Desired, now
         .or_else(|| rolling_update::step(observed, members, desired, now))
         .or_else(|| leader_transfer::step(observed, members))
         .or_else(|| wait_for_finalizer(observed, members, desired))
+        .or_else(|| defragmentation::step(observed, members, now))
         .unwrap_or(EtcdStep::Rest)
 }
 
@@ -160,7 +162,12 @@ fn finish_in_flight(observed: &Observed, members: &MemberSet<'_>, desired: &Desi
                     && members.keeps_quorum_without(member)
                     && corruption::may_remove(observed, members, member) =>
             {
-                return Some(EtcdStep::Remove { name: member.name.clone(), id: listed.id, replaced_because: None });
+                return Some(EtcdStep::Remove {
+                    name: member.name.clone(),
+                    id: listed.id,
+                    replaced_because: None,
+                    keeps_claim: false,
+                });
             }
             (None, Some(_)) if member.is_terminating() => {}
             // A pod whose member is not listed is only right if the member is about to join.

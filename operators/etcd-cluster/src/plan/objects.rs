@@ -22,8 +22,8 @@ pub(super) use annotations::{PLACEMENT, QUOTA, RESTARTS, RETIRING, TEMPLATE, VER
 pub(super) use budget::budget;
 pub use claim::default_class_probe;
 pub(super) use claim::{
-    ClaimInputs, adopted, claim, grown, has_unwanted_owner, held, is_larger, known_good, marked_as_retiring, next,
-    policy, retired, volume,
+    ClaimInputs, Retiring, adopted, claim, grown, has_unwanted_owner, held, is_larger, known_good, marked_as_retiring,
+    next, policy, retired, volume,
 };
 pub(super) use given::{quota_follows_volume, variable_of};
 pub(super) use image_check::{checks, image_check, trial_labels};
@@ -43,4 +43,4 @@ pub(super) use restore::restore_source;
 pub use services::client_service;
 pub(super) use services::{clients, peers};
 pub(super) use trial::{MEMBER, trial};
-pub(super) use volume_facts::{VolumeFacts, has_yet_to_vote, is_retiring};
+pub(super) use volume_facts::{VolumeFacts, has_yet_to_vote, is_retiring, is_to_be_retained};

@@ -3,22 +3,10 @@
 //!
 //! What etcd reports to be in use is no guide: after a compaction it stays as it was until the next write, which etcd rejects.
 
-use api::etcd_cluster::EtcdClusterReason;
-
 use super::member_set::{MemberSet, MemberView};
 use super::membership::EtcdStep;
 use super::size::humanize_bytes;
 use super::{Alarm, Defragmentation, Observed, space};
-
-/// Waits while a database is being defragmented: its member answers nothing meanwhile, and is not to be repaired.
-pub(super) fn wait(observed: &Observed) -> Option<EtcdStep> {
-    let running = |(_, state): &(_, &Defragmentation)| **state == Defragmentation::Running;
-    let (name, _) = observed.etcd.defragmentations.iter().find(running)?;
-    Some(EtcdStep::poll(
-        EtcdClusterReason::NoSpace,
-        format!("defragmenting the database of member {name}, which answers nothing until that is done"),
-    ))
-}
 
 /// The next step to make room, with quorum. None if there is no alarm, or keys need the space: then other steps continue, for example
 /// with a larger quota.
@@ -36,7 +24,8 @@ pub(super) fn step(observed: &Observed, members: &MemberSet<'_>) -> Option<EtcdS
     }
     let may_begin = |member: &&MemberView<'_>| match observed.etcd.defragmentations.get(member.name.as_str()) {
         None => true,
-        Some(Defragmentation::Running | Defragmentation::Failed(_)) => false,
+        Some(Defragmentation::Running) => false,
+        Some(Defragmentation::Failed { recently, .. }) => !recently,
         // A client has deleted keys since.
         Some(Defragmentation::Done { revision: then, recently }) => !recently && *then != revision,
     };
@@ -50,10 +39,10 @@ pub(super) fn step(observed: &Observed, members: &MemberSet<'_>) -> Option<EtcdS
 pub(super) fn usage(observed: &Observed, members: &MemberSet<'_>) -> Option<String> {
     let (in_use, quota) = (in_use(members)?, space::least_quota(observed, members)?);
     let failed = observed.etcd.defragmentations.iter().find_map(|(name, state)| match state {
-        Defragmentation::Failed(why) => {
+        Defragmentation::Failed { why, recently: true } => {
             Some(format!(" (member {name} was not defragmented, and is tried again: {why})"))
         }
-        Defragmentation::Running | Defragmentation::Done { .. } => None,
+        Defragmentation::Failed { .. } | Defragmentation::Running | Defragmentation::Done { .. } => None,
     });
     let failed = failed.unwrap_or_default();
     Some(format!("{} of {} are in use{failed}", humanize_bytes(in_use), humanize_bytes(quota)))

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use api::etcd_cluster::{EtcdClusterStatus, EtcdStorageStatus, MOVE_LEADER, MemberRole, MemberStatus};
+use api::etcd_cluster::{
+    DEFRAGMENT, EtcdClusterStatus, EtcdDefragmentationStatus, EtcdStorageStatus, MOVE_LEADER, MemberRole, MemberStatus,
+};
 use runtime::projections::Pvc;
 
 use super::objects::VolumeFacts;
@@ -35,8 +37,12 @@ fn lost_status(cluster: &EtcdCluster, claims: &[Arc<Pvc>]) -> Option<EtcdCluster
         storage: Some(EtcdStorageStatus { durable: true }),
         target_version: before.target_version.or(highest.map(|version| version.to_string())),
         member_statuses: member_statuses(cluster, claims),
-        // Whether that was done before is not known any more, and leadership is not transferred without need.
+        // Whether that was done before is not known any more, and neither is done without need.
         leader_moved_for: cluster.annotations.get(MOVE_LEADER).map(|value| value.to_string()),
+        defragmentation: cluster.annotations.get(DEFRAGMENT).map(|value| EtcdDefragmentationStatus {
+            request: value.to_string(),
+            ..EtcdDefragmentationStatus::default()
+        }),
         ..before
     })
 }

@@ -10,7 +10,7 @@ use runtime::status::conditions::{Summary, condition};
 use super::desired::Desired;
 use super::member_set::{MemberSet, MemberView, hex};
 use super::membership::{EtcdStep, LeaderTransfer, filling_from, leader_transfer_state};
-use super::{Observed, objects};
+use super::{Observed, defragmentation, objects};
 use crate::EtcdCluster;
 
 mod conditions;
@@ -56,6 +56,7 @@ pub(super) fn of(
         leader: members::leader(&statuses)
             .or_else(|| before.leader.clone().filter(|_| !members.list_known && state.answers)),
         restored_from: before.restored_from.clone().or_else(|| restored_from(cluster).filter(|_| latched)),
+        defragmentation: defragmentation::record(observed, members),
         recovery_request: recovery::request(cluster, members, step),
         recovery: recovery::record(cluster, members, step, now),
         filling_from: filling_from(observed, members, step),

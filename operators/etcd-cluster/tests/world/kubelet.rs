@@ -185,6 +185,7 @@ impl Kubelet {
         }
         let pods_on = |node: &u8| self.lives.values().filter(|life| life.node == *node).count();
         let node = (0..NODES).filter(|node| !self.down.contains(node)).min_by_key(pods_on)?;
+        world.edit(Pod::KIND, &pod.key, |pod| pod["spec"]["nodeName"] = json!(format!("node-{node}")));
         self.addresses += 1;
         let (trial, stage) =
             if pod.tries { (Some(ContainerState::default()), Stage::Try) } else { (None, Stage::Wait) };

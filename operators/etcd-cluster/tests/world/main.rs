@@ -19,6 +19,7 @@ mod intact;
 mod isolated;
 mod kubelet;
 mod life;
+mod lost_node;
 mod lost_status;
 mod observed;
 mod older_status;

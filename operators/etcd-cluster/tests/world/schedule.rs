@@ -16,8 +16,10 @@ pub fn spec() -> impl Strategy<Value = Value> {
         2 => Just(json!({ "size": "1Gi", "onDelete": "Delete" })),
         2 => Just(json!({ "ephemeral": true })),
     ];
-    (size, version, storage)
-        .prop_map(|(size, version, storage)| json!({ "size": size, "version": VERSIONS[version], "storage": storage }))
+    let replace = prop_oneof![2 => Just(Value::Null), 1 => Just(json!("1m"))];
+    (size, version, storage, replace).prop_map(|(size, version, storage, replace)| {
+        json!({ "size": size, "version": VERSIONS[version], "storage": storage, "replaceAfter": replace })
+    })
 }
 
 pub fn pass() -> impl Strategy<Value = ReconcileFaults> {

@@ -7,6 +7,7 @@ use api::etcd_cluster::EtcdClusterReason;
 use jiff::{SignedDuration, Timestamp};
 
 use super::failure::{agent_failure, termination_text, waiting_message};
+use super::lost_node;
 use super::outdated::same_template;
 use super::recreation;
 use super::replacement::{replace, replace_without_volume};
@@ -59,7 +60,8 @@ pub(super) fn step(
 ) -> Option<EtcdStep> {
     let mut waiting = None;
     for member in members.listed() {
-        let step = without_pod(observed, members, desired, member, now)
+        let step = lost_node::step(observed, members, member, now)
+            .or_else(|| without_pod(observed, members, desired, member, now))
             .or_else(|| with_pod(observed, members, desired, member, now));
         match step {
             Some(step @ (EtcdStep::Wait(_) | EtcdStep::Stuck(..))) => waiting = waiting.or(Some(step)),
@@ -209,7 +211,12 @@ fn replace_stopped(
     let unreachable = unreachable::hold_quorum_without(members, member).filter(|_| matches!(step, EtcdStep::Stuck(..)));
     let (Some(unreachable), Some(listed)) = (unreachable, member.listed) else { return step };
     if unreachable.iter().all(|other| unreachable::is_unreachable(observed, other, now)) {
-        return EtcdStep::Remove { name: member.name.clone(), id: listed.id, replaced_because: Some(why) };
+        return EtcdStep::Remove {
+            name: member.name.clone(),
+            id: listed.id,
+            replaced_because: Some(why),
+            keeps_claim: false,
+        };
     }
     let names = unreachable.iter().map(|other| other.name.as_str()).collect::<Vec<_>>().join(", ");
     let message = format!(

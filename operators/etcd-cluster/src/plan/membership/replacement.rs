@@ -9,7 +9,12 @@ use crate::plan::member_set::{MemberSet, MemberView};
 pub(super) fn replace(members: &MemberSet<'_>, member: &MemberView<'_>, why: String) -> EtcdStep {
     let Some(listed) = member.listed else { return EtcdStep::Rest };
     if members.listed().count() > 1 && members.keeps_quorum_without(member) {
-        return EtcdStep::Remove { name: member.name.clone(), id: listed.id, replaced_because: Some(why) };
+        return EtcdStep::Remove {
+            name: member.name.clone(),
+            id: listed.id,
+            replaced_because: Some(why),
+            keeps_claim: false,
+        };
     }
     let others =
         if members.listed().count() > 1 { "the others have no quorum without it" } else { "it is the only member" };

@@ -142,7 +142,7 @@ fn change(observed: &Observed, members: &MemberSet<'_>, member: &MemberView<'_>,
     // Without a volume, a new pod is a new member.
     match member.listed {
         Some(listed) if members.voters().count() >= 3 && members.keeps_quorum_without(member) => {
-            EtcdStep::Remove { name, id: listed.id, replaced_because: None }
+            EtcdStep::Remove { name, id: listed.id, replaced_because: None, keeps_claim: false }
         }
         _ => EtcdStep::stuck(
             EtcdClusterReason::DataInPods,

@@ -33,7 +33,12 @@ pub(super) fn promote(
     let learner = members.listed().find(|member| member.is_learner())?;
     if let Some(listed) = learner.listed.filter(|_| members.listed().count() > desired.size) {
         // The size was lowered before it voted.
-        return Some(EtcdStep::Remove { name: learner.name.clone(), id: listed.id, replaced_because: None });
+        return Some(EtcdStep::Remove {
+            name: learner.name.clone(),
+            id: listed.id,
+            replaced_because: None,
+            keeps_claim: false,
+        });
     }
     let Some(listed) = learner.listed.filter(|_| learner.endpoint.is_some()) else {
         // The entry first: the API server may reject the pod of the next member.
@@ -75,7 +80,12 @@ pub(super) fn remove_failing(observed: &Observed, members: &MemberSet<'_>, desir
             && members.keeps_quorum_without(member)
             && corruption::may_remove(observed, members, member)
     })?;
-    Some(EtcdStep::Remove { name: failing.name.clone(), id: failing.listed?.id, replaced_because: None })
+    Some(EtcdStep::Remove {
+        name: failing.name.clone(),
+        id: failing.listed?.id,
+        replaced_because: None,
+        keeps_claim: false,
+    })
 }
 
 /// Scales up or down while all members are healthy.
@@ -184,7 +194,7 @@ fn scale_down(observed: &Observed, members: &MemberSet<'_>, desired: &Desired) -
     }
     match victim.and_then(|victim| Some((victim, victim.listed?))) {
         Some((victim, listed)) if members.keeps_quorum_without(victim) => {
-            EtcdStep::Remove { name: victim.name.clone(), id: listed.id, replaced_because: None }
+            EtcdStep::Remove { name: victim.name.clone(), id: listed.id, replaced_because: None, keeps_claim: false }
         }
         _ => {
             EtcdStep::poll(EtcdClusterReason::MemberUnhealthy, "waiting until enough members are healthy to remove one")

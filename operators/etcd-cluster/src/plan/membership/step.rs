@@ -54,6 +54,8 @@ pub enum EtcdStep {
         id: u64,
         /// Why it is replaced, unless it is removed for a smaller size.
         replaced_because: Option<String>,
+        /// Whether its PVC is retained, whatever the policy says.
+        keeps_claim: bool,
     },
     /// Delete a pod.
     DeletePod {

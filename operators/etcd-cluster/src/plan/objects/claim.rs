@@ -18,7 +18,7 @@ use super::annotations::RETIRING;
 use super::labels::{
     JOINING, KNOWN_GOOD, KNOWN_GOOD_SPEC, MEMBER_NAME, NAMESPACE, NEXT, OWNER_UID, RETIRED, RETIRED_BY, member_labels,
 };
-use super::volume_facts::{VolumeFacts, has_yet_to_vote};
+use super::volume_facts::{RETIRES, RETIRES_RETAINED, VolumeFacts, has_yet_to_vote};
 use crate::EtcdCluster;
 use crate::plan::known_good::KnownGoodConfig;
 use crate::plan::member_set::MemberSet;
@@ -102,11 +102,26 @@ pub(in crate::plan) fn retired(live: &Pvc) -> Apply {
     )
 }
 
-/// Marks the PVC of a member that is about to be removed, or unmarks it. To unmark it, the label is set to false, since another
-/// field manager may own it, too, for example after the PVC was restored from a backup.
-pub(in crate::plan) fn marked_as_retiring(live: &Pvc, retiring: bool) -> Apply {
-    let mark = json!({ "metadata": { "labels": { RETIRING: retiring.to_string() } } });
-    Apply::part(Pvc::KIND, &live.meta, "retire", &mark)
+/// The mark of the PVC of a member that is about to be removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::plan) enum Retiring {
+    /// None: the member stays.
+    No,
+    /// The policy decides whether the PVC is retained.
+    ByPolicy,
+    /// The PVC is retained.
+    Retain,
+}
+
+/// Marks a PVC, or unmarks it. To unmark it, the label is set to false, since another field manager may own it, too, for example
+/// after the PVC was restored from a backup.
+pub(in crate::plan) fn marked_as_retiring(live: &Pvc, retiring: Retiring) -> Apply {
+    let mark = match retiring {
+        Retiring::No => "false",
+        Retiring::ByPolicy => RETIRES,
+        Retiring::Retain => RETIRES_RETAINED,
+    };
+    Apply::part(Pvc::KIND, &live.meta, "retire", &json!({ "metadata": { "labels": { RETIRING: mark } } }))
 }
 
 /// Whether a PVC has an owner reference, so that garbage collection would delete it with the cluster, though it is to be

@@ -30,9 +30,19 @@ impl VolumeFacts {
     }
 }
 
+/// The value of the label [`RETIRING`] of a PVC whose member is about to be removed.
+pub(super) const RETIRES: &str = "true";
+/// The same if the PVC is retained, whatever the policy says.
+pub(super) const RETIRES_RETAINED: &str = "retain";
+
 /// Whether a PVC is marked because its member is about to be removed.
 pub(in crate::plan) fn is_retiring(live: &Pvc) -> bool {
-    live.labels.get(RETIRING).is_some_and(|mark| mark == "true")
+    live.labels.get(RETIRING).is_some_and(|mark| mark == RETIRES || mark == RETIRES_RETAINED)
+}
+
+/// Whether it is marked as one that is retained, whatever the policy says.
+pub(in crate::plan) fn is_to_be_retained(live: &Pvc) -> bool {
+    live.labels.get(RETIRING).is_some_and(|mark| mark == RETIRES_RETAINED)
 }
 
 /// Whether the member of a PVC has never voted, so that its volume has no data of its own.

@@ -45,9 +45,14 @@ impl Default for Etcd {
 pub enum Defragmentation {
     /// It runs: the member may answer nothing.
     Running,
-    /// It failed, less than a minute ago: why.
-    Failed(String),
-    /// It is done.
+    /// It failed within the last hour.
+    Failed {
+        /// Why.
+        why: String,
+        /// Whether that was less than a minute ago.
+        recently: bool,
+    },
+    /// It ended within the last hour.
     Done {
         /// The latest revision of the member when it began.
         revision: i64,

@@ -1,7 +1,9 @@
 //! Pure: the events.
 
 use api::etcd_cluster::condition_type::{QUORUM_HEALTHY, WARNING};
-use api::etcd_cluster::{EtcdClusterEvent, EtcdClusterReason, EtcdClusterStatus, RECOVER_WITHOUT, RecoveryOutcome};
+use api::etcd_cluster::{
+    DEFRAGMENT, EtcdClusterEvent, EtcdClusterReason, EtcdClusterStatus, RECOVER_WITHOUT, RecoveryOutcome,
+};
 use api::{Condition, ConditionStatus, Reason};
 use runtime::plan::EventDraft;
 
@@ -21,6 +23,7 @@ pub(in crate::plan) fn events(cluster: &EtcdCluster, after: &EtcdClusterStatus) 
     let mut events = member_events(before, after);
     events.extend(leadership_event(before, after));
     events.extend(recovery_event(before, after));
+    events.extend(defragmentation_event(cluster, after));
     let durable = |status: &EtcdClusterStatus| status.storage.as_ref().map(|storage| storage.durable);
     if durable(before).is_none() && durable(after) == Some(false) && !requests_ephemeral(cluster) {
         events.push(event(true, EtcdClusterEvent::NotDurable, NOT_DURABLE.to_owned()));
@@ -58,6 +61,16 @@ fn leadership_event(before: &EtcdClusterStatus, after: &EtcdClusterStatus) -> Op
             event(false, EtcdClusterEvent::LeaderNotMoved, message)
         }
     })
+}
+
+/// The event about a defragmentation that a user requested, once that is done.
+fn defragmentation_event(cluster: &EtcdCluster, after: &EtcdClusterStatus) -> Option<EventDraft> {
+    let left = cluster.status.defragmentation.as_ref().filter(|of| !of.pending.is_empty())?;
+    let is_done = after.defragmentation.as_ref().is_some_and(|of| of.request == left.request && of.pending.is_empty());
+    // A request that is withdrawn is not done.
+    let is_requested = cluster.annotations.get(DEFRAGMENT).is_some_and(|value| **value == *left.request);
+    let message = || format!("the databases of all members are defragmented ({DEFRAGMENT}={})", left.request);
+    (is_done && is_requested).then(|| event(false, EtcdClusterEvent::Defragmented, message()))
 }
 
 /// The event about the begin or end of a recovery from a lost quorum, or about a request that has no effect.

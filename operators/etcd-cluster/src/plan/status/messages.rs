@@ -137,6 +137,9 @@ pub(super) fn step_message(
             EtcdClusterReason::RestartingMember,
             "checking whether a pod of the current spec starts before a member's pod is replaced".to_owned(),
         ),
+        EtcdStep::Defragment { name, .. } => {
+            (EtcdClusterReason::Defragmenting, format!("defragmenting the database of member {name}"))
+        }
         EtcdStep::Upgrade { name } => {
             (EtcdClusterReason::Upgrading, format!("waiting for member {name} to run version {}", desired.version))
         }
@@ -145,7 +148,6 @@ pub(super) fn step_message(
         | EtcdStep::Wait(_)
         | EtcdStep::Stuck(..)
         | EtcdStep::Compact { .. }
-        | EtcdStep::Defragment { .. }
         | EtcdStep::Disarm { .. } => (EtcdClusterReason::Reconciling, String::new()),
     }
 }

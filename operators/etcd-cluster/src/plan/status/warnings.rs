@@ -5,7 +5,7 @@ use runtime::projections::Pvc;
 
 use super::super::member_set::MemberSet;
 use super::super::objects::{OWNER_UID, RETIRED};
-use super::super::{Explanation, Observed, claim_copies, hold, objects, space};
+use super::super::{Explanation, Observed, claim_copies, defragmentation, hold, objects, space};
 use super::members::largest_database;
 
 /// The worst warning, if there is any.
@@ -17,6 +17,7 @@ pub(super) fn worst(observed: &Observed, members: &MemberSet<'_>) -> Option<Expl
         .or_else(|| space::warning(observed, members, db_size.as_deref()))
         .or_else(|| copies(observed))
         .or_else(|| larger(observed, members))
+        .or_else(|| defragmentation::warning(&observed.cluster))
         .or_else(|| spec_warning(observed))
 }
 

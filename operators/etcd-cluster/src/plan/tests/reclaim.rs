@@ -68,7 +68,7 @@ fn followers_are_defragmented_first_and_one_at_a_time() {
 #[test]
 fn a_member_that_cannot_be_defragmented_does_not_keep_others_from_it() {
     let mut seen = full([260; 3]);
-    let why = Defragmentation::Failed("no space left on device".to_owned());
+    let why = Defragmentation::Failed { why: "no space left on device".to_owned(), recently: true };
     seen.etcd.defragmentations.insert(NAMES[1].into(), why.clone());
     assert_eq!(defragmented(&seen).as_deref(), Some(NAMES[2]));
     let status = after(&seen, 60).status.unwrap();

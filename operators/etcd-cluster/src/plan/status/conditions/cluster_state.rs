@@ -6,11 +6,11 @@ use runtime::status::conditions::Summary;
 
 use super::summary::{is_restarting, summarize};
 use crate::plan::desired::Desired;
-use crate::plan::member_set::MemberSet;
+use crate::plan::member_set::{MemberSet, MemberView};
 use crate::plan::membership::{EtcdStep, waiting_message, why_leader_not_transferred};
 use crate::plan::status::messages::alarm;
 use crate::plan::status::warnings;
-use crate::plan::{Alarm, Explanation, Observed, quorum, recovery, space};
+use crate::plan::{Alarm, Explanation, Observed, defragmentation, quorum, recovery, space};
 
 /// The cluster's state, as its conditions report it.
 pub(in crate::plan::status) struct ClusterState {
@@ -66,7 +66,10 @@ impl ClusterState {
         } else {
             usize::try_from(cluster.status.size).unwrap_or(0)
         };
-        let unhealthy = members.listed().find(|member| !member.is_learner() && !member.is_healthy());
+        let fails = |member: &&MemberView<'_>| {
+            !member.is_learner() && !member.is_healthy() && !defragmentation::is_running(observed, &member.name)
+        };
+        let unhealthy = members.listed().find(fails);
         let repair = match step {
             _ if !bootstrapped => None,
             _ if observed.etcd.auth_required => None,
