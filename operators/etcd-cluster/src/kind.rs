@@ -12,6 +12,7 @@ impl CustomKind for EtcdClusterKind {
         ResourceKind { group: api::ETCD_GROUP, version: "v1beta2", kind: "EtcdCluster", plural: "etcdclusters" };
     const ANNOTATIONS: &'static [&'static str] = &[
         api::etcd_cluster::SCOPE,
+        api::etcd_cluster::DEFRAGMENT,
         api::etcd_cluster::MOVE_LEADER,
         api::etcd_cluster::ADOPT,
         api::etcd_cluster::RECOVER_WITHOUT,

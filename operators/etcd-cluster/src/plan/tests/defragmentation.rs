@@ -36,9 +36,13 @@ fn done(recently: bool) -> Defragmentation {
 
 /// The same with that annotation, and the status that a reconcile left.
 fn requested(mut seen: Observed, value: Option<&str>, status: EtcdClusterStatus) -> Observed {
-    let mut cluster = (*observed(&json!({ "size": 3 }), &status).cluster).clone();
-    cluster.annotations.extend(value.map(|value| (api::etcd_cluster::DEFRAGMENT, value.into())));
-    seen.cluster = Arc::new(cluster);
+    let annotations = value.map(|value| json!({ api::etcd_cluster::DEFRAGMENT: value }));
+    let cluster = json!({
+        "metadata": { "namespace": "n", "name": "c", "uid": "u", "generation": 1, "finalizers": [ETCD_VOLUMES],
+            "annotations": annotations.unwrap_or(json!({})) },
+        "spec": { "size": 3 }, "status": status,
+    });
+    seen.cluster = Arc::new(EtcdCluster::decode(&cluster.to_string()).unwrap());
     seen
 }
 
