@@ -1,4 +1,4 @@
-//! Clusters that have lost quorum for good go on with what is left.
+//! Clusters that have lost quorum for good continue with what is left.
 
 use std::time::Instant;
 
@@ -46,7 +46,7 @@ async fn serves(etcd: &Etcd<'_>) -> EtcdCluster {
 /// The volumes of two of three members are deleted under writes, by a user who removes even the finalizer. The leader, which has
 /// every acknowledged write, is left.
 #[tokio::test]
-async fn on_request_a_cluster_goes_on_with_the_member_that_is_left() {
+async fn on_request_a_cluster_continues_with_the_member_that_is_left() {
     let ns = namespace("etcd-recovery").await;
     let etcd = Etcd::apply(&ns, "web", "{size: 3, storage: {onDelete: Delete}}").await;
     let before = etcd.runs(3).await;
@@ -87,7 +87,7 @@ async fn on_request_a_cluster_goes_on_with_the_member_that_is_left() {
 
 /// The disks of two of three members are replaced by empty ones. Their PVCs are there, and say nothing of that.
 #[tokio::test]
-async fn by_policy_a_cluster_goes_on_without_a_user() {
+async fn by_policy_a_cluster_continues_without_a_user() {
     let ns = namespace("etcd-recovery-auto").await;
     let spec = "{size: 3, recovery: {policy: Automatic, delaySeconds: 30}}";
     let etcd = Etcd::apply(&ns, "web", spec).await;

@@ -1,9 +1,9 @@
-//! Commits what is left in the log of a member that goes on alone.
+//! Commits what is left in the log of a member that continues alone.
 //!
 //! A member records which entries are committed only with later entries, so after a power failure the last ones count as not committed,
 //! although they were acknowledged to clients. In a cluster, its leader commits them again. `--force-new-cluster` drops them instead. (After three
 //! members of 3.2 to 3.7 were killed at once, the last acknowledged write was missing in 7 of 8 runs.) So before that, the agent
-//! appends a record by which all entries are committed: for a member that goes on alone, no other log can contradict its own.
+//! appends a record by which all entries are committed: for a member that continues alone, no other log can contradict its own.
 
 mod record;
 

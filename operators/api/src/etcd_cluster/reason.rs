@@ -101,7 +101,7 @@ reasons! {
         QuotaTooLarge,
         /// Work is under way.
         Reconciling,
-        /// Quorum is lost, and the cluster goes on with one member.
+        /// Quorum is lost, and the cluster continues with one member.
         Recovering,
         /// A member, or what is left of one, is being removed.
         RemovingMember,
@@ -174,7 +174,7 @@ reasons! {
         NewMemberAdded = "New Member Added",
         /// Members keep their data in their pods, since there is no default StorageClass.
         NotDurable,
-        /// The cluster goes on with one member after it has lost quorum.
+        /// The cluster continues with one member after it has lost quorum.
         Recovered,
         /// A recovery from a lost quorum ended without a change, or was requested while there was quorum.
         RecoveryCanceled,

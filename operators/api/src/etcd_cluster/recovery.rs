@@ -5,7 +5,7 @@ use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The annotation that gives up members of a cluster without quorum: their names, separated by commas. The cluster goes on with the
+/// The annotation that gives up members of a cluster without quorum: their names, separated by commas. The cluster continues with the
 /// best one of the others. Each value has an effect once, and none if there is quorum.
 pub const RECOVER_WITHOUT: &str = "example.com/recover-without";
 
@@ -16,7 +16,7 @@ const DELAY_SECONDS: i32 = 300;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EtcdRecovery {
-    /// Who decides that the cluster goes on without the lost members, which may hold writes that no other member has. Default:
+    /// Who decides that the cluster continues without the lost members, which may hold writes that no other member has. Default:
     /// Manual.
     #[serde(default)]
     pub policy: RecoveryPolicy,
@@ -50,7 +50,7 @@ pub enum RecoveryPolicy {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EtcdRecoveryStatus {
-    /// Member that the cluster goes on with.
+    /// Member that the cluster continues with.
     pub from: String,
     /// Members that were given up. Their volumes stay, whatever `spec.storage.onDelete` says.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -73,6 +73,6 @@ pub struct EtcdRecoveryStatus {
 pub enum RecoveryOutcome {
     /// The cluster went on with one member, and grew back from it.
     Recovered,
-    /// No member was given up: quorum returned, the annotation was removed, or the member to go on with was lost as well.
+    /// No member was given up: quorum returned, the annotation was removed, or the member to continue with was lost as well.
     Canceled,
 }

@@ -242,7 +242,7 @@ impl Etcds {
             && !self.waiting(id, cluster).contains(&learner)
     }
 
-    /// `agent etcd-recover`: the member on that volume goes on without the others. What only they hold is lost, so it must have the
+    /// `agent etcd-recover`: the member on that volume continues without the others. What only they hold is lost, so it must have the
     /// longest log that is left, and none of them may run any more: together they could be another cluster.
     pub fn go_on_alone(&mut self, volume: &str) {
         let Some(data) = self.volumes.get_mut(volume) else { return };
@@ -253,12 +253,12 @@ impl Etcds {
             let other =
                 self.volumes.get(&process.volume).filter(|other| other.cluster == cluster && other.member != member);
             if other.is_some() {
-                self.violations.push(format!("{member:x} goes on alone, and {pod} runs"));
+                self.violations.push(format!("{member:x} continues alone, and {pod} runs"));
             }
         }
         let Some(of) = self.clusters.get_mut(&cluster) else { return };
         if of.leader != 0 {
-            self.violations.push(format!("{member:x} goes on alone, and there is quorum"));
+            self.violations.push(format!("{member:x} continues alone, and there is quorum"));
         }
         of.removed.extend(of.members.iter().map(|of| of.id).filter(|id| *id != member));
         (of.members, of.acked) = (members, of.acked.min(index));

@@ -1,4 +1,4 @@
-//! Quorum is lost for good: the volumes of a majority are gone, and the cluster goes on with what is left.
+//! Quorum is lost for good: the volumes of a majority are gone, and the cluster continues with what is left.
 
 use api::etcd_cluster::RECOVER_WITHOUT;
 use proptest::prelude::*;
@@ -104,10 +104,10 @@ const CASES: u32 = 25;
 proptest! {
     #![proptest_config(seed::properties!(CASES))]
 
-    /// Whatever happens meanwhile: the cluster goes on with the ids that it had, and with each write that the member has with which it
+    /// Whatever happens meanwhile: the cluster continues with the ids that it had, and with each write that the member has with which it
     /// goes on; it never goes on while others of its members run.
     #[test]
-    fn a_cluster_goes_on_with_what_is_left(
+    fn a_cluster_continues_with_what_is_left(
         spec in spec(),
         lazy in any::<bool>(),
         loss in loss(),

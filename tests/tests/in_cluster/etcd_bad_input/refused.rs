@@ -133,6 +133,13 @@ async fn what_would_break_membership_is_refused() {
     cases.extend([
         (json!({ "options": { "log-level": "warn" }, "pod": log_level }), &["set twice", "set it once"] as &[&str]),
         (json!({ "quota": "1Gi", "pod": quota }), &["set twice", "set it once"]),
+        (json!({ "replaceAfter": "soon" }), &["replaceAfter must be a whole number above 0 and a unit", "such as 10m"]),
+        (json!({ "replaceAfter": "0s" }), &["replaceAfter must be a whole number above 0 and a unit"]),
+        (json!({ "defragmentation": { "unusedPercent": 5 } }), &["should be greater than or equal to 10"]),
+        (
+            json!({ "defragmentation": { "window": { "schedule": "0 2 * * 6" } } }),
+            &["spec.defragmentation.window.duration: Required value"],
+        ),
         (json!({ "options": { "log-level": "" } }), &["an option's value must be 1 to 256 characters without spaces"]),
         (
             json!({ "options": { "log-level": "a b" } }),

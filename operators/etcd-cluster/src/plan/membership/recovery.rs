@@ -51,7 +51,7 @@ fn proceed(observed: &Observed, members: &MemberSet<'_>, desired: &Desired, reco
     let stopping: Vec<String> = others().filter_map(stopping).collect();
     if !stopping.is_empty() {
         let message = format!(
-            "the cluster goes on with member {from} once the pods of the others are deleted: {}; if a node is down for good, delete its pod \
+            "the cluster continues with member {from} once the pods of the others are deleted: {}; if a node is down for good, delete its pod \
              with --grace-period=0 --force",
             stopping.join(", ")
         );
@@ -62,7 +62,7 @@ fn proceed(observed: &Observed, members: &MemberSet<'_>, desired: &Desired, reco
             EtcdStep::poll(EtcdClusterReason::Recovering, format!("waiting for pod {from} to be deleted"))
         }
         Some(_) if member.has_recovering_pod() => {
-            let message = format!("the cluster goes on with member {from} alone: {}", waiting_message(member));
+            let message = format!("the cluster continues with member {from} alone: {}", waiting_message(member));
             EtcdStep::poll(EtcdClusterReason::Recovering, message)
         }
         Some(_) => EtcdStep::DeletePod { name: from.clone() },

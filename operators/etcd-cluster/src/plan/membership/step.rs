@@ -67,14 +67,14 @@ pub enum EtcdStep {
         /// The member.
         name: String,
     },
-    /// Record that the cluster goes on with one member, and without others, because quorum is lost for good.
+    /// Record that the cluster continues with one member, and without others, because quorum is lost for good.
     BeginRecovery {
         /// That member.
         from: String,
         /// The other voters.
         without: Vec<String>,
     },
-    /// Stop a member, and mark its PVC, before another one goes on alone.
+    /// Stop a member, and mark its PVC, before another one continues alone.
     Fence {
         /// The member.
         name: String,

@@ -1,4 +1,4 @@
-//! Pure: which member a cluster goes on with after it has lost quorum for good, and which members are given up for that.
+//! Pure: which member a cluster continues with after it has lost quorum for good, and which members are given up for that.
 
 use api::ConditionStatus;
 use api::etcd_cluster::condition_type::QUORUM_HEALTHY;
@@ -22,7 +22,7 @@ pub(super) enum Choice {
     None,
     /// It is requested, and cannot begin: why.
     Refused(String),
-    /// The cluster goes on with one member, and without the others.
+    /// The cluster continues with one member, and without the others.
     GoOnWith {
         /// That member.
         from: String,
@@ -59,7 +59,7 @@ pub(super) fn choose(observed: &Observed, members: &MemberSet<'_>, desired: &Des
     }
 }
 
-/// What the condition adds while quorum is lost: how a user lets the cluster go on without the members that are lost.
+/// What the condition adds while quorum is lost: how a user lets the cluster continue without the members that are lost.
 pub(super) fn hint(observed: &Observed, members: &MemberSet<'_>, desired: &Desired, now: Timestamp) -> Option<String> {
     let cluster = &*observed.cluster;
     if !desired.durable || !is_lost_for_sure(observed, now) {
@@ -82,7 +82,7 @@ pub(super) fn hint(observed: &Observed, members: &MemberSet<'_>, desired: &Desir
     }
     let unless = if quorum_is_gone { "" } else { "if the others never return, " };
     Some(format!(
-        "{unless}to go on with what {left} holds, and to give up {given_up} with what only they hold: kubectl annotate etcd -n {} {} \
+        "{unless}to continue with what {left} holds, and to give up {given_up} with what only they hold: kubectl annotate etcd -n {} {} \
          {RECOVER_WITHOUT}={value} --overwrite",
         key.namespace, key.name
     ))
@@ -168,7 +168,7 @@ fn silent<'a>(members: &MemberSet<'_>, voters: &[&'a str]) -> Vec<&'a str> {
 fn refused_by_number(lost: &[&str], voters: &[&str]) -> Choice {
     if lost.len() == voters.len() {
         return Choice::Refused(format!(
-            "the annotation {RECOVER_WITHOUT} names all voting members: leave out the one to go on with; if all are lost, create a new \
+            "the annotation {RECOVER_WITHOUT} names all voting members: leave out the one to continue with; if all are lost, create a new \
              cluster that begins with a backup (spec.restore)"
         ));
     }
@@ -196,7 +196,7 @@ fn best<'a>(observed: &Observed, members: &MemberSet<'_>, lost: &[&str], left: &
     let is_usable = |name: &str| member(name).is_some_and(|of| usable(of) && data_lost(members, of).is_none());
     if let Some(unusable) = left.iter().find(|name| !is_usable(name)) {
         return Err(format!(
-            "member {unusable} has no data to go on with: name it in the annotation {RECOVER_WITHOUT}, too"
+            "member {unusable} has no data to continue with: name it in the annotation {RECOVER_WITHOUT}, too"
         ));
     }
     if let [only] = left {

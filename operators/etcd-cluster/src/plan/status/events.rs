@@ -9,6 +9,7 @@ use runtime::plan::EventDraft;
 
 use super::super::membership::EtcdStep;
 use super::conditions::{NOT_DURABLE, requests_ephemeral};
+use super::messages::recovery_begins;
 use crate::EtcdCluster;
 
 /// The events about a step that has been taken.
@@ -82,17 +83,13 @@ fn recovery_event(before: &EtcdClusterStatus, after: &EtcdClusterStatus) -> Opti
         return Some(event(true, EtcdClusterEvent::RecoveryCanceled, message));
     }
     let now = after.recovery.as_ref()?;
-    let (from, without) = (&now.from, now.without.join(", "));
+    let from = &now.from;
     Some(match now.outcome {
-        None => event(
-            true,
-            EtcdClusterEvent::RecoveryStarted,
-            format!("quorum is lost: the cluster goes on with member {from}, and without {without}"),
-        ),
+        None => event(true, EtcdClusterEvent::RecoveryStarted, recovery_begins(from, &now.without)),
         Some(RecoveryOutcome::Recovered) => event(
             false,
             EtcdClusterEvent::Recovered,
-            format!("the cluster goes on with member {from}; the volumes of {without} are kept"),
+            format!("the cluster continues with member {from}; the volumes of {} are kept", now.without.join(", ")),
         ),
         Some(RecoveryOutcome::Canceled) => event(
             false,

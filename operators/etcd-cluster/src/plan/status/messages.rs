@@ -103,13 +103,10 @@ pub(super) fn step_message(
             EtcdClusterReason::RemovingMember,
             format!("waiting for pod {name}, which belongs to no member, to be deleted"),
         ),
-        EtcdStep::BeginRecovery { from, without } => (
-            EtcdClusterReason::Recovering,
-            format!("quorum is lost: the cluster goes on with member {from}, and without {}", without.join(", ")),
-        ),
+        EtcdStep::BeginRecovery { from, without } => (EtcdClusterReason::Recovering, recovery_begins(from, without)),
         EtcdStep::Fence { name, from } => (
             EtcdClusterReason::Recovering,
-            format!("stopping member {name} before the cluster goes on with member {from}"),
+            format!("stopping member {name} before the cluster continues with member {from}"),
         ),
         EtcdStep::CancelRecovery => (EtcdClusterReason::QuorumLost, "the recovery ends without a change".to_owned()),
         EtcdStep::RemoveClaim { name } => {
@@ -150,6 +147,11 @@ pub(super) fn step_message(
         | EtcdStep::Compact { .. }
         | EtcdStep::Disarm { .. } => (EtcdClusterReason::Reconciling, String::new()),
     }
+}
+
+/// That a cluster begins to recover from a lost quorum.
+pub(super) fn recovery_begins(from: &str, without: &[String]) -> String {
+    format!("quorum is lost: the cluster continues with member {from}, and without {}", without.join(", "))
 }
 
 fn is_restarting_one(cluster: &EtcdCluster, members: &MemberSet<'_>, desired: &Desired, name: &str) -> bool {

@@ -136,7 +136,7 @@ fn the_condition_has_the_command_once_volumes_of_a_majority_are_gone() {
     let [a, b, c] = NAMES;
     let command = format!("kubectl annotate etcd -n n c {RECOVER_WITHOUT}={b},{c} --overwrite");
     let message = message(&lost.status);
-    assert!(message.contains(&format!("go on with what {a} holds")) && message.contains(&command), "{message}");
+    assert!(message.contains(&format!("continue with what {a} holds")) && message.contains(&command), "{message}");
 }
 
 /// Their nodes may come back.
@@ -162,7 +162,7 @@ fn for_members_that_may_return_the_command_comes_after_two_minutes() {
 }
 
 #[test]
-fn on_request_the_cluster_goes_on_with_the_member_that_is_left() {
+fn on_request_the_cluster_continues_with_the_member_that_is_left() {
     let [a, b, c] = NAMES;
     let mut lost = Lost::new().without_volumes(&[b, c]).requested(&format!("{c},{b}"));
     let plan = lost.reconcile(LOST);

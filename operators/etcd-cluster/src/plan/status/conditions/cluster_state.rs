@@ -75,7 +75,7 @@ impl ClusterState {
             _ if observed.etcd.auth_required => None,
             _ if is_restarting(observed, members, desired) => None,
             _ if !members.list_known => Some(match recovery::under_way(cluster) {
-                Some(recovery) => format!("going on with member {}", recovery.from),
+                Some(recovery) => format!("continuing with member {}", recovery.from),
                 None => "waiting for quorum".to_owned(),
             }),
             EtcdStep::Remove { name, replaced_because: Some(why), .. } => {
