@@ -29,6 +29,8 @@ reasons! {
         DataCorrupt,
         /// The change needs new pods, and members keep their data in their pods.
         DataInPods,
+        /// A member's database could not be defragmented.
+        DefragmentationFailed,
         /// A member's database is being defragmented.
         Defragmenting,
         /// The deletion waits for members that cannot be replaced.

@@ -40,6 +40,10 @@ impl Defragmentations {
         tokio::spawn(async move {
             let result = timeout(DEADLINE, defragment(&address)).await;
             let result = result.unwrap_or(Err(EtcdClientError::Timeout(DEADLINE)));
+            match &result {
+                Ok(()) => tracing::info!(%address, "the database of a member is defragmented"),
+                Err(error) => tracing::warn!(%address, %error, "the database of a member was not defragmented"),
+            }
             all.end(&address, result.map(|()| revision).map_err(|error| error.to_string()), Instant::now());
         });
     }

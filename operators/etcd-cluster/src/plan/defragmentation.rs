@@ -88,9 +88,19 @@ pub(super) fn record(observed: &Observed, members: &MemberSet<'_>) -> Option<Etc
     }
 }
 
-/// A window by which nothing can ever begin.
-pub(super) fn warning(cluster: &EtcdCluster) -> Option<Explanation> {
-    let window = policy(cluster)?.window.as_ref()?;
+/// Why databases are not defragmented automatically: the window is invalid, or one failed.
+pub(super) fn warning(observed: &Observed) -> Option<Explanation> {
+    let policy = policy(&observed.cluster)?;
+    let failed = observed.etcd.defragmentations.iter().find_map(|(name, state)| match state {
+        Defragmentation::Failed { why, .. } => Some((name, why)),
+        Defragmentation::Running | Defragmentation::Done { .. } => None,
+    });
+    if let Some((name, why)) = failed {
+        let message =
+            format!("the database of member {name} was not defragmented, which is tried again within an hour: {why}");
+        return Some((EtcdClusterReason::DefragmentationFailed, message));
+    }
+    let window = policy.window.as_ref()?;
     let why = schedule(window).err()?;
     let message = format!("no database is defragmented automatically: spec.defragmentation.window.{why}");
     Some((EtcdClusterReason::FieldNotUsed, message))

@@ -17,7 +17,7 @@ pub(super) fn worst(observed: &Observed, members: &MemberSet<'_>) -> Option<Expl
         .or_else(|| space::warning(observed, members, db_size.as_deref()))
         .or_else(|| copies(observed))
         .or_else(|| larger(observed, members))
-        .or_else(|| defragmentation::warning(&observed.cluster))
+        .or_else(|| defragmentation::warning(observed))
         .or_else(|| spec_warning(observed))
 }
 

@@ -127,6 +127,17 @@ fn a_request_defragments_each_member_once() {
 }
 
 #[test]
+fn one_that_failed_is_reported_and_not_repeated_for_an_hour() {
+    let mut seen = with_unused(&spec(&json!({})), 10);
+    let why = "no space left on device".to_owned();
+    seen.etcd.defragmentations.insert(NAMES[1].into(), Defragmentation::Failed { why, recently: false });
+    assert_eq!(next(&seen, 60).as_deref(), Some(NAMES[2]));
+    let status = after(&seen, 60).status.unwrap();
+    assert_eq!(reason(&status, "Warning").1, "DefragmentationFailed");
+    assert!(status.contract.condition("Warning").unwrap().message.contains(NAMES[1]));
+}
+
+#[test]
 fn a_request_that_fails_says_why_and_is_tried_again() {
     let fresh = || with_unused(&json!({ "size": 3 }), 100);
     let status = after(&requested(fresh(), Some("a"), bootstrapped()), 60).status.unwrap();
