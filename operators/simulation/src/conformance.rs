@@ -56,6 +56,7 @@ pub fn model(seed: u64, namespace: &str) -> Result<Client, String> {
         verb: Verb::Create { body, strict: true },
         manager: USER.to_owned(),
         metadata_only: false,
+        sent: None,
     };
     server.perform(&request).map_err(|error| format!("the model creates no namespace: {}", error.message))?;
     Ok(server.client(USER, &Outages::default()))

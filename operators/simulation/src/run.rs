@@ -293,6 +293,7 @@ fn create(server: &SimulatedApiServer, plural: &str, mut body: Value) -> Result<
         verb: Verb::Create { body, strict: false },
         manager: "kubectl".to_owned(),
         metadata_only: false,
+        sent: None,
     };
     server.perform(&request).map(drop).map_err(|error| error.message.into())
 }

@@ -174,6 +174,7 @@ impl UserAct {
             verb,
             manager: "kubectl-edit".to_owned(),
             metadata_only: false,
+            sent: None,
         })
     }
 }

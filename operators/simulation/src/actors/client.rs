@@ -128,6 +128,7 @@ impl<'a> Client<'a> {
             verb,
             manager: self.user.to_owned(),
             metadata_only: false,
+            sent: None,
         };
         let refused = match self.server.perform(&request) {
             Ok(Answer { body, .. }) => return Ok(Arc::unwrap_or_clone(body)),

@@ -4,6 +4,7 @@
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderName, USER_AGENT};
 use http::request::Parts;
 use hyper::body::Bytes;
+use jiff::Timestamp;
 
 use super::errors::{UNMODELLED, unmodelled};
 use super::pages::Page;
@@ -33,6 +34,7 @@ pub struct HttpRequest {
     content_type: Option<String>,
     user_agent: Option<String>,
     body: Bytes,
+    sent: Timestamp,
 }
 
 /// What a request asks for.
@@ -47,7 +49,7 @@ pub enum Parsed {
 }
 
 impl HttpRequest {
-    /// The request of `user` with these parts.
+    /// The request of `user` with these parts, which is sent now.
     #[must_use]
     pub fn new(user: &str, parts: &Parts, body: Bytes) -> Self {
         let header = |name: HeaderName| {
@@ -63,6 +65,7 @@ impl HttpRequest {
             content_type: header(CONTENT_TYPE),
             user_agent: header(USER_AGENT),
             body,
+            sent: runtime::clock::now(),
         }
     }
 
@@ -130,6 +133,7 @@ impl HttpRequest {
             verb: verb.verb,
             manager: manager.unwrap_or_else(|| self.agent()),
             metadata_only: self.metadata_only()?,
+            sent: Some(self.sent),
         };
         Ok(if dry_run { Parsed::DryRun(request) } else { Parsed::Objects(request) })
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use serde_json::Value;
 
 use super::kinds::KindId;
@@ -26,6 +27,8 @@ pub struct ApiRequest {
     pub manager: String,
     /// The answer has metadata only.
     pub metadata_only: bool,
+    /// When it was sent; `None` if it is performed at once.
+    pub sent: Option<Timestamp>,
 }
 
 /// A part of an object with a path of its own.

@@ -36,8 +36,10 @@ pub struct Expired;
 /// A request that writes, as it was answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditEntry {
-    /// When.
+    /// When it took effect.
     pub now: Timestamp,
+    /// When it was sent.
+    pub sent: Timestamp,
     /// Who sent it.
     pub user: String,
     /// `create`, `update`, `patch`, `apply` or `delete`.

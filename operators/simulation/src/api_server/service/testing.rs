@@ -32,6 +32,7 @@ pub(in crate::api_server) fn request(
         verb,
         manager: "user".to_owned(),
         metadata_only: false,
+        sent: None,
     }
 }
 

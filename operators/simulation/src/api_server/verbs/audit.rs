@@ -30,7 +30,8 @@ impl StoredState {
             let changed = self.version() != before;
             let after = self.get(request.kind, &key.0, &key.1).cloned();
             let kind = request.kind;
-            self.record_write(AuditEntry { now, user, verb, kind, key, subresource, code, changed, after });
+            let sent = request.sent.unwrap_or(now);
+            self.record_write(AuditEntry { now, sent, user, verb, kind, key, subresource, code, changed, after });
         }
         result
     }

@@ -40,6 +40,7 @@ impl Bench {
             verb,
             manager: "user".to_owned(),
             metadata_only: false,
+            sent: None,
         }
     }
 
