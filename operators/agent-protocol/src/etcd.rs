@@ -59,10 +59,10 @@ pub struct MemberArgs {
     /// Name of the member
     #[arg(long, value_name = "POD")]
     pub name: String,
-    /// Peer URL of the member: http://host:port
+    /// Peer URL of the member: http://host:port or https://host:port
     #[arg(long, value_name = "URL")]
     pub peer_url: String,
-    /// Where to list the members: http://host:port, all addresses of the host. Required for --expect join
+    /// Where to list the members: such a URL, too; all addresses of the host. Required for --expect join
     #[arg(long, value_name = "URL", required_if_eq("expect", "join"))]
     pub peers_url: Option<String>,
     /// etcd's data directory
@@ -72,6 +72,10 @@ pub struct MemberArgs {
     /// if it lists that as started before. data, or nothing (--expect=): fail with DataMissing, for the member has been in use
     #[arg(long, value_name = "new|join|data")]
     pub expect: Expect,
+    /// With an https --peer-url: directory with the certificate for other members, its key, and the authorities: peer.crt,
+    /// peer.key and peer-ca.crt, or tls.crt, tls.key and ca.crt
+    #[arg(long, value_name = "DIRECTORY")]
+    pub peer_tls: Option<PathBuf>,
 }
 
 impl MemberArgs {
@@ -81,6 +85,7 @@ impl MemberArgs {
         argv.values("peers-url", &self.peers_url);
         argv.value("data-dir", self.data_dir.display());
         argv.value("expect", self.expect);
+        argv.values("peer-tls", self.peer_tls.as_ref().map(|directory| directory.display()));
     }
 }
 
@@ -128,7 +133,10 @@ impl AgentCommand for EtcdWait {
 ///
 /// With --reserve, agent etcd-keep runs next to etcd, as its child, and exits with it.
 ///
-/// If there is data, etcd starts with its arguments unchanged. At its first start it also gets --initial-cluster and
+/// With --peer-tls and --server-tls, etcd also gets the flags with the files in them, and requires certificates of the other side.
+/// If one is missing, that is BadInput.
+///
+/// If there is data, etcd starts with its arguments otherwise unchanged. At its first start it also gets --initial-cluster and
 /// --initial-cluster-state: new, or for --expect join the members that the cluster lists (queried for up to 30 s). An etcd that
 /// exited before it created its log has lost nothing, and is started again.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
@@ -141,6 +149,10 @@ pub struct EtcdRun {
     /// Which member it is
     #[command(flatten)]
     pub member: MemberArgs,
+    /// Directory with the certificate for clients, its key, and the authorities: server.crt, server.key and server-ca.crt, or
+    /// tls.crt, tls.key and ca.crt
+    #[arg(long, value_name = "DIRECTORY")]
+    pub server_tls: Option<PathBuf>,
     /// Reserves this much space on the volume of the data (in the file reserve next to it), and releases it if the volume is
     /// full. If it has been released already: NoSpace, the first time in the life of --state; then waits until there is space
     #[arg(long, value_name = "BYTES")]
@@ -165,6 +177,7 @@ impl AgentCommand for EtcdRun {
     fn render(&self, argv: &mut Argv) {
         argv.pair("state", self.state.display());
         self.member.render(argv);
+        argv.values("server-tls", self.server_tls.as_ref().map(|directory| directory.display()));
         argv.values("reserve", self.reserve);
         argv.values("volume-port", self.volume_port);
         argv.values("quota", self.quota);

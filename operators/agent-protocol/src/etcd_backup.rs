@@ -34,9 +34,13 @@ use crate::values::Seconds;
 /// ToolFailed ToolMissing BadInput
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct EtcdTakeBackup {
-    /// A member of the cluster: http://host:port
+    /// A member of the cluster: http://host:port or https://host:port
     #[arg(long = "endpoint", value_name = "URL", required = true)]
     pub endpoints: Vec<String>,
+    /// With https: directory with the certificate of the client, its key, and the authorities: etcd-client.crt, etcd-client.key and
+    /// etcd-client-ca.crt, or tls.crt, tls.key and ca.crt
+    #[arg(long, value_name = "DIRECTORY")]
+    pub client_tls: Option<PathBuf>,
     /// Where the backup is stored; with --bucket, until it is uploaded
     #[arg(long, value_name = "DIRECTORY/NAME", value_parser = snapshot_path)]
     pub to: PathBuf,
@@ -68,6 +72,7 @@ impl AgentCommand for EtcdTakeBackup {
 
     fn render(&self, argv: &mut Argv) {
         argv.values("endpoint", &self.endpoints);
+        argv.values("client-tls", self.client_tls.as_ref().map(|directory| directory.display()));
         argv.value("to", self.to.display());
         self.bucket.render(argv);
         argv.switch("versioned", self.versioned);

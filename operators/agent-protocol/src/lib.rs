@@ -17,6 +17,7 @@
 //! | `argv.rs` | how a command becomes an argv |
 //! | `values.rs` | values of flags that several commands have, with their defaults |
 //! | `failure.rs` | failures, their reasons, exit codes |
+//! | `tls.rs` | the names of files with certificates |
 //! | `bucket.rs` | how a command reaches a bucket of an object store |
 //! | `etcd.rs` | the commands for members of etcd clusters, and what they report |
 //! | `etcd_backup.rs` | the commands that take and restore backups of etcd clusters, and what they report |
@@ -28,6 +29,7 @@ mod etcd;
 mod etcd_backup;
 mod failure;
 mod postgres;
+mod tls;
 mod values;
 
 use std::ffi::OsString;
@@ -49,6 +51,7 @@ pub use postgres::{
     PgRun, PgSurvey, PgSurveyResult, PgUpgrade, PgUpgradeResult, PgVerify, PgVerifyResult, PgVersion, PgVersionResult,
     SqlFile, SqlFiles, VerificationMode, count, is_snapshot_name,
 };
+pub use tls::TlsFileNames;
 pub use values::{Jobs, RunDir, Seconds};
 
 /// Runs inside the pods of an operand, next to etcd or PostgreSQL.

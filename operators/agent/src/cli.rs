@@ -7,12 +7,13 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use agent_protocol::{
-    AgentExit, BucketArgs, Command, EtcdRecover, EtcdRestoreMember, EtcdRun, EtcdWait, Expect, MemberArgs,
+    AgentExit, BucketArgs, Command, EtcdRecover, EtcdRestoreMember, EtcdRun, EtcdWait, Expect, MemberArgs, TlsFileNames,
 };
 
 use crate::etcd::dns;
 use crate::etcd::limits::VolumeLimits;
 use crate::etcd::plan::MemberIdentity;
+use crate::etcd::tls::TlsFiles;
 use crate::etcd::url::PeerUrl;
 use crate::failure::CommandFailure;
 
@@ -24,6 +25,7 @@ pub(crate) struct MemberOptions {
     pub(crate) data_dir: PathBuf,
     pub(crate) expect: Expect,
     pub(crate) peers_url: Option<PeerUrl>,
+    pub(crate) peer_tls: Option<PathBuf>,
     /// From POD_IP; empty if that is not known.
     pub(crate) own_addresses: Vec<IpAddr>,
 }
@@ -34,14 +36,24 @@ impl MemberOptions {
             return Err(CliExit::usage(format!("--expect {}: the pod lacks that variable", Expect::Variable)));
         }
         let peers_url = member.peers_url.map(|url| url.parse()).transpose();
+        let url: PeerUrl = member.peer_url.parse().map_err(|why| CliExit::usage(format!("--peer-url: {why}")))?;
+        if url.is_tls() && member.peer_tls.is_none() {
+            return Err(CliExit::usage(format!("--peer-url {url}: with https, --peer-tls is required")));
+        }
         Ok(Self {
             name: member.name,
-            url: member.peer_url.parse().map_err(|why| CliExit::usage(format!("--peer-url: {why}")))?,
+            url,
             data_dir: member.data_dir,
             expect: member.expect,
+            peer_tls: member.peer_tls,
             peers_url: peers_url.map_err(|why| CliExit::usage(format!("--peers-url: {why}")))?,
             own_addresses: dns::own_addresses(&std::env::var("POD_IP").unwrap_or_default()).map_err(CliExit::usage)?,
         })
+    }
+
+    /// The files with the certificate for other members, with TLS.
+    pub(crate) fn peer_files(&self) -> Result<Option<TlsFiles>, CommandFailure> {
+        self.peer_tls.as_deref().map(|directory| TlsFiles::find(directory, &TlsFileNames::PEER)).transpose()
     }
 
     pub(crate) fn identity(&self) -> MemberIdentity<'_> {
@@ -69,6 +81,7 @@ impl WaitOptions {
 pub(crate) struct RunOptions {
     pub(crate) member: MemberOptions,
     pub(crate) state: PathBuf,
+    pub(crate) server_tls: Option<PathBuf>,
     pub(crate) limits: VolumeLimits,
     pub(crate) volume_port: Option<u16>,
     pub(crate) command: Vec<OsString>,
@@ -76,10 +89,10 @@ pub(crate) struct RunOptions {
 
 impl RunOptions {
     pub(crate) fn new(options: EtcdRun) -> Result<Self, CliExit> {
-        let EtcdRun { state, member, reserve, volume_port, quota, snapshot_count, command } = options;
+        let EtcdRun { state, member, server_tls, reserve, volume_port, quota, snapshot_count, command } = options;
         let limits = VolumeLimits { reserve, quota, snapshot_count };
         let command = command.into_iter().map(OsString::from).collect();
-        Ok(Self { member: MemberOptions::new(member)?, state, limits, volume_port, command })
+        Ok(Self { member: MemberOptions::new(member)?, state, server_tls, limits, volume_port, command })
     }
 }
 

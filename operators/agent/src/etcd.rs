@@ -7,6 +7,7 @@
 //! | `plan.rs` | every decision about a start; pure |
 //! | `data.rs`, `identity.rs` | whether there is data, and whether etcd has run in this pod; which member the data belongs to |
 //! | `members.rs`, `peers.rs`, `url.rs`, `dns.rs` | the member list and `--initial-cluster`, pure; querying peers; peer URLs; the resolver |
+//! | `tls.rs` | the files with certificates |
 //! | `backup.rs`, `backup/` | `etcd-backup` takes, verifies and removes backups; `etcd-restore` restores one |
 //! | `recover.rs`, `wal.rs`, `wal/` | `etcd-recover`, which makes a member the only one; its log |
 //! | `programs.rs`, `output.rs`, `loopback_member.rs` | how etcd's programs are run; what they print, pure; an etcd that only the agent talks to |
@@ -27,6 +28,7 @@ mod programs;
 pub(crate) mod recover;
 pub(crate) mod reserve;
 pub(crate) mod run;
+pub(crate) mod tls;
 pub(crate) mod url;
 pub(crate) mod volume_port;
 pub(crate) mod wait;

@@ -65,14 +65,20 @@ pub struct EtcdBackupSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster_ref: Option<ClusterRef>,
 
-    /// Client URLs of the members of a cluster that is no EtcdCluster, such as `http://etcd-0.etcd:2379`. One that does not
+    /// Client URLs of the members of a cluster that is no EtcdCluster, such as `https://etcd-0.etcd:2379`. One that does not
     /// answer does no harm.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16), inner(length(max = 512)))]
-    #[x_kube(validation = Rule::new("self.all(u, u.matches('^http://[-a-zA-Z0-9.:\\\\[\\\\]]+$'))").message(
-        "spec.etcdEndpoints must be URLs like http://etcd-0.etcd:2379; TLS is not supported yet"
+    #[x_kube(validation = Rule::new("self.all(u, u.matches('^https?://[-a-zA-Z0-9.:\\\\[\\\\]]+$'))").message(
+        "spec.etcdEndpoints must be URLs like http://etcd-0.etcd:2379 or https://etcd-0.etcd:2379"
     ))]
     pub etcd_endpoints: Vec<String>,
+
+    /// Secret with the client certificate for members with TLS: etcd-client.crt, etcd-client.key and etcd-client-ca.crt, or
+    /// tls.crt, tls.key and ca.crt. Default: the operatorSecret of the EtcdCluster.
+    #[serde(default, rename = "clientTLSSecret", skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 253))]
+    pub client_tls_secret: Option<String>,
 
     /// Version of etcd whose programs take and restore the backup, such as `3.5.35`: that of the cluster. Default: the
     /// version of the EtcdCluster; with `etcdEndpoints`, a current one.

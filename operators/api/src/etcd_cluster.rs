@@ -146,7 +146,7 @@ pub struct EtcdClusterSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pod: Option<PodPolicy>,
 
-    /// TLS between members and for clients. Not supported yet: the operator rejects it with a condition.
+    /// TLS between members and for clients, who then need certificates, too.
     #[serde(default, rename = "TLS", skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsPolicy>,
 

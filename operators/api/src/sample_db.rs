@@ -22,12 +22,11 @@ mod storage;
 mod upgrade;
 
 pub use crate::UNSAVED_DATA;
-pub use crate::time::span;
 use absent::or_default;
 pub(crate) use absent::{is_default, known};
 pub use backup::{
-    Backup, BackupStorage, DEFAULT_BACKUP_SIZE, DEFAULT_SCHEDULE, DEFAULT_TIME_ZONE, Method, Retention,
-    VerificationCheck, Verify, VerifyMode,
+    Backup, BackupStorage, DEFAULT_BACKUP_SIZE, DEFAULT_SCHEDULE, Method, Retention, VerificationCheck, Verify,
+    VerifyMode,
 };
 pub(crate) use bootstrap::WITH_OFFSET;
 pub use bootstrap::{Bootstrap, DEFAULT_DATABASE, FromSnapshot, Init, RESERVED_IDENTIFIERS, SqlKeyRef, SqlSource};

@@ -1,7 +1,9 @@
-//! Durations in the notation of the spec.
+//! Durations in the notation of the spec, and the time zone of schedules.
 
 use jiff::SignedDuration;
 
+/// The time zone of a schedule whose spec sets none.
+pub const DEFAULT_TIME_ZONE: &str = "Etc/UTC";
 /// CEL rule of a duration: a whole number and one unit.
 pub(crate) const SPAN: &str = "self.matches('^(0|[1-9][0-9]{0,4})[smhdw]$')";
 /// The same, above 0.

@@ -10,6 +10,6 @@ mod http;
 pub mod responses;
 mod volume_reports;
 
-pub use client::{EtcdClient, MemberEndpoint};
+pub use client::{EtcdClient, MemberEndpoint, MemberTls};
 pub use error::EtcdClientError;
 pub use grpc_client::GrpcEtcdClient;

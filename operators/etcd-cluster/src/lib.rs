@@ -18,6 +18,7 @@ use runtime::{Error, Operator};
 
 pub mod backup;
 mod bucket;
+pub mod certificates;
 pub mod etcd;
 mod kind;
 mod metrics;
@@ -60,6 +61,8 @@ pub const PERMISSIONS: &[Permission] = &[
     },
     // To find out whether cluster DNS publishes a pod; read while a member joins.
     Permission { group: "discovery.k8s.io", resources: &["endpointslices"], verbs: &["list"] },
+    // The certificates of clusters with TLS, by name.
+    Permission { group: "", resources: &["secrets"], verbs: &["get"] },
     // To find out whether the namespace assigns the user ids of pods (OpenShift); read before pods are created.
     Permission { group: "", resources: &["namespaces"], verbs: &["get"] },
 ];

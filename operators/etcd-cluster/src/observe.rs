@@ -14,7 +14,8 @@ use runtime::projections::{Pod, Pvc};
 use serde_json::Value;
 
 use crate::EtcdCluster;
-use crate::etcd::MemberEndpoint;
+use crate::certificates::TlsIdentity;
+use crate::etcd::{MemberEndpoint, MemberTls};
 use crate::plan::known_good::KnownGoodConfig;
 use crate::plan::placement::TrialFeasibility;
 use crate::plan::recovered::with_recovered_status;
@@ -23,12 +24,15 @@ use crate::plan::version::Version;
 use crate::plan::{self, Etcd, NextCheck, Observed, member_set, names, objects};
 
 pub(crate) mod by_name;
+mod certificates;
 mod foreign;
 pub(crate) mod live;
 mod queries;
+mod secrets;
 mod stores;
 
 pub use queries::{ObjectLookup, Queries};
+pub use secrets::{SecretFiles, SecretLookup};
 pub use stores::{Cached, Stores};
 
 /// How long to wait for an election before the next query.
@@ -51,9 +55,11 @@ pub async fn observe(
     let (names_taken, names_terminating) = read_pods(queries, cluster, missing_pods, &mut pods).await;
     claims::accept_unlabeled(cluster, &pods, &mut claims);
     let mut claim_lookups = read_claims(queries, cluster, &pods, &mut claims, None).await;
+    let (cluster, refusal) = plan::effective_tls::effective(cluster, &pods, &claims);
     // The latched cluster id decides whose answers count.
-    let cluster = &with_recovered_status(cluster, &claims);
-    let etcd = query_etcd(queries, cluster, &endpoints(&pods)).await;
+    let cluster = &with_recovered_status(&cluster, &claims);
+    let (tls, identity) = certificates::observe(queries, cluster, refusal, &pods).await;
+    let etcd = query_etcd(queries, cluster, &endpoints(cluster, &pods, identity.as_ref())).await;
     claim_lookups.extend(read_claims(queries, cluster, &pods, &mut claims, Some(&etcd)).await);
     let mut observed = Observed {
         peers,
@@ -74,6 +80,7 @@ pub async fn observe(
         known_good: BTreeMap::new(),
         pod_rejected: None,
         options_refused: None,
+        tls,
         cluster_version: None,
         receiving_snapshot: BTreeSet::new(),
         new_member_name: names::of(cluster, queries.random()).into(),
@@ -133,10 +140,20 @@ async fn read_claims(
     found
 }
 
-/// The members that can be queried: those whose pods have an address.
-fn endpoints(pods: &[Arc<Pod>]) -> Vec<MemberEndpoint> {
-    let address = |pod: &Arc<Pod>| Some((pod.meta.key.name.clone(), pod.details.as_ref()?.ip.clone()?));
-    pods.iter().filter(|pod| plan::may_be_queried(pod)).filter_map(address).collect()
+/// The members that can be queried: those whose pods have an address. Without an identity, a member with TLS does not answer.
+fn endpoints(cluster: &EtcdCluster, pods: &[Arc<Pod>], identity: Option<&Arc<TlsIdentity>>) -> Vec<MemberEndpoint> {
+    let endpoint = |pod: &Arc<Pod>| {
+        let identity = identity.filter(|_| plan::effective_tls::serves_clients_with_tls(pod));
+        Some(MemberEndpoint {
+            pod: pod.meta.key.name.clone(),
+            address: pod.details.as_ref()?.ip.clone()?,
+            tls: identity.map(|identity| MemberTls {
+                identity: Arc::clone(identity),
+                server_name: names::host(cluster, &pod.meta.key.name),
+            }),
+        })
+    };
+    pods.iter().filter(|pod| plan::may_be_queried(pod)).filter_map(endpoint).collect()
 }
 
 /// Queries etcd. While members elect a leader there is no quorum, and that takes them about a second; so a cluster that had

@@ -15,6 +15,7 @@ mod clock;
 mod defragmentation;
 mod deletion;
 pub mod desired;
+pub mod effective_tls;
 mod effects;
 mod explanation;
 mod hold;
@@ -38,6 +39,7 @@ mod retired;
 pub mod size;
 pub mod space;
 mod status;
+pub mod tls;
 mod trial_outcome;
 pub mod unlabeled;
 mod upkeep;
@@ -46,7 +48,7 @@ mod volume;
 
 pub use act::{EtcdAct, EtcdChange, EtcdPlan};
 pub use explanation::Explanation;
-pub use observed::{Alarm, Defragmentation, EndpointStatus, Etcd, ForeignPod, ListedMember, Observed};
+pub use observed::{Alarm, Defragmentation, EndpointStatus, Etcd, ForeignPod, ListedMember, Observed, ObservedTls};
 
 use desired::Desired;
 use member_set::MemberSet;

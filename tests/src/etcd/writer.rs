@@ -62,8 +62,17 @@ impl<'a> Writer<'a> {
 
     /// Starts it with a pause between puts, and values of so many bytes.
     pub async fn with(etcd: &Etcd<'a>, pause_ms: u64, bytes: u64) -> Self {
+        let pod = format!("{}-writer", etcd.name);
+        Self::at(etcd, pod, "http", &format!("{pause_ms}', '{bytes}")).await
+    }
+
+    /// Starts one that has the certificate in the Secret `writer`, and writes with TLS or without.
+    pub async fn with_certificate(etcd: &Etcd<'a>, scheme: &str) -> Self {
+        Self::at(etcd, format!("{}-writer-{scheme}", etcd.name), scheme, "50").await
+    }
+
+    async fn at(etcd: &Etcd<'a>, pod: String, scheme: &str, arguments: &str) -> Self {
         let (ns, cluster, begun) = (etcd.ns, etcd.name, Moment::now());
-        let pod = format!("{cluster}-writer");
         ns.apply(&format!(
             "
 apiVersion: v1
@@ -77,8 +86,10 @@ spec:
   containers:
   - name: writer
     image: localhost/etcd-writer:dev
-    args: ['http://{cluster}-client.{namespace}.svc:2379', '{pause_ms}', '{bytes}']
+    args: ['{scheme}://{cluster}-client.{namespace}.svc:2379', '{arguments}']
+    volumeMounts: [{{name: tls, mountPath: /tls, readOnly: true}}]
     securityContext: {{allowPrivilegeEscalation: false, capabilities: {{drop: [ALL]}}, readOnlyRootFilesystem: true}}
+  volumes: [{{name: tls, secret: {{secretName: writer, optional: true}}}}]
 ",
             namespace = ns.name
         ))

@@ -3,6 +3,7 @@
 //! `etcd-writer ENDPOINT [PAUSE_MS [VALUE_BYTES]]` runs as a pod next to the cluster under test. It answers HTTP requests at port
 //! 8080: `/progress` returns its progress; `/verdict` pauses the writing, reads every acknowledged key back, compares the
 //! members' answers, returns one line of JSON that it also logs, and continues. Tests read the answers through the API server.
+//! For https, /tls has its certificate: tls.crt, tls.key and ca.crt.
 
 use std::process::ExitCode;
 use std::sync::Arc;

@@ -1,8 +1,9 @@
 //! One put after another, with a new connection after each failure.
 
+use std::path::Path;
 use std::time::Duration;
 
-use etcd_client::{Client, ConnectOptions};
+use etcd_client::{Certificate, Client, ConnectOptions, Identity, TlsOptions};
 use tokio::time::timeout;
 
 use crate::record::Record;
@@ -13,6 +14,9 @@ const PUT: Duration = Duration::from_millis(1500);
 const CONNECT: Duration = Duration::from_millis(500);
 /// Before the next try after a failure, so that refusals do not come by the thousand.
 const AFTER_FAILURE: Duration = Duration::from_millis(50);
+
+/// The directory with the certificate.
+const CERTIFICATE: &str = "/tls";
 
 /// All keys begin so.
 pub const PREFIX: &str = "writer/";
@@ -73,5 +77,14 @@ pub fn key(number: u64) -> String {
 
 /// A client of one address, which is connected by its first call.
 pub async fn connect(endpoint: &str) -> Result<Client, etcd_client::Error> {
-    Client::connect([endpoint], Some(ConnectOptions::new().with_connect_timeout(CONNECT))).await
+    let options = ConnectOptions::new().with_connect_timeout(CONNECT);
+    let options = if endpoint.starts_with("https://") { options.with_tls(tls()?) } else { options };
+    Client::connect([endpoint], Some(options)).await
+}
+
+/// Read for each connection: the files change when the certificate is renewed.
+fn tls() -> std::io::Result<TlsOptions> {
+    let file = |name: &str| std::fs::read(Path::new(CERTIFICATE).join(name));
+    let identity = Identity::from_pem(file("tls.crt")?, file("tls.key")?);
+    Ok(TlsOptions::new().ca_certificate(Certificate::from_pem(file("ca.crt")?)).identity(identity))
 }

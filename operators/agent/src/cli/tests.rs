@@ -181,7 +181,7 @@ fn says_what_is_wrong_with_a_command_line() {
     assert!(wait("--expect join").contains("--peers-url <URL>"));
     assert!(wait("").contains("--expect <new|join|data>"));
     assert!(wait("--expect new --dns-timeout soon").contains("'soon' for '--dns-timeout"));
-    assert!(wait("--expect new --peer-url https://c:1").contains("TLS is not supported yet"));
+    assert!(wait("--expect new --peer-url https://c:1").contains("with https, --peer-tls is required"));
     assert!(wait("--expect new extra").contains("extra"));
     assert!(refusal("etcd-wait --expect new").contains("--name <POD>"));
     assert!(refusal(&format!("etcd-run {MEMBER} --expect new -- etcd")).contains("--state <DIRECTORY>"));

@@ -4,13 +4,19 @@ use std::net::SocketAddr;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ureq::Agent;
+use ureq::config::Config;
+use ureq::http::Uri;
+use ureq::tls::TlsConfig;
+use ureq::unversioned::resolver::{ResolvedSocketAddrs, Resolver};
+use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
+use ureq::{Agent, Error};
 
 use crate::cli::MemberOptions;
 use crate::etcd::dns::{self, Resolution};
 use crate::etcd::members::{self, MemberListEntry};
 use crate::etcd::plan::{MembershipCheck, listing};
 use crate::etcd::url::PeerUrl;
+use crate::failure::CommandFailure;
 use crate::progress::WaitLogger;
 
 /// A healthy member answers within milliseconds; one whose node is down must not delay the others.
@@ -20,52 +26,71 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(1);
 const LONGEST_ANSWER: u64 = 1 << 20;
 
 /// What the members behind `peers` report about `member`.
+///
+/// # Errors
+/// If the files that TLS takes cannot be used.
 pub(crate) fn query(
     peers: &PeerUrl,
     member: &MemberOptions,
     deadline: Option<Instant>,
     progress: &mut WaitLogger,
-) -> MembershipCheck {
+) -> Result<MembershipCheck, CommandFailure> {
+    let tls = member.peer_files()?.map(|files| files.client_config()).transpose()?;
     let addresses = match dns::resolve(&peers.host, deadline, progress) {
         Resolution::Addresses(addresses) => addresses,
         Resolution::Failed(error) => {
-            return MembershipCheck::NoAnswer(format!("{} does not resolve: {error}", peers.host));
+            return Ok(MembershipCheck::NoAnswer(format!("{} does not resolve: {error}", peers.host)));
         }
         Resolution::TimedOut => {
-            return MembershipCheck::NoAnswer(format!("the resolver is silent about {}", peers.host));
+            return Ok(MembershipCheck::NoAnswer(format!("the resolver is silent about {}", peers.host)));
         }
     };
     // These include pods that are not ready, so also this one, and some may not answer: all are queried at once.
     let requests: Vec<_> = addresses
         .into_iter()
         .filter(|address| peers.port != member.url.port || !member.own_addresses.contains(address))
-        .map(|address| (SocketAddr::new(address, peers.port), peers.clone()))
-        .map(|(address, peers)| thread::spawn(move || members_at(address, &peers)))
+        .map(|address| (SocketAddr::new(address, peers.port), named(peers, member), tls.clone()))
+        .map(|(address, peers, tls)| thread::spawn(move || members_at(address, &peers, tls)))
         .collect();
     let answers = requests.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err("the request failed".into())));
-    listing(answers.collect(), &member.url)
+    Ok(listing(answers.collect(), &member.url))
 }
 
-/// `GET /members` at one address. TLS would belong here: connect to the address, verify the host of `peers`.
-fn members_at(address: SocketAddr, peers: &PeerUrl) -> Result<Vec<MemberListEntry>, String> {
-    let at_address = |error: ureq::Error| format!("{address}: {error}");
-    let mut response = plain_agent()
-        .get(format!("http://{address}/members"))
-        .header("Host", peers.authority())
-        .call()
-        .map_err(at_address)?;
+/// The URL for requests to members at their addresses. With TLS, it has the host of this member: all have one certificate, which
+/// is valid for each of them, and none has to be for the host of `peers`.
+fn named(peers: &PeerUrl, member: &MemberOptions) -> PeerUrl {
+    if peers.is_tls() { member.url.with_port(peers.port) } else { peers.clone() }
+}
+
+/// `GET /members` at one address.
+fn members_at(address: SocketAddr, peers: &PeerUrl, tls: Option<TlsConfig>) -> Result<Vec<MemberListEntry>, String> {
+    let at_address = |error: Error| format!("{address}: {error}");
+    let mut response = agent(address, tls).get(format!("{peers}/members")).call().map_err(at_address)?;
     let body = response.body_mut().with_config().limit(LONGEST_ANSWER).read_to_vec().map_err(at_address)?;
     members::parse(&body).map_err(|error| format!("{address}: {error}"))
 }
 
-fn plain_agent() -> Agent {
-    Agent::config_builder()
+fn agent(address: SocketAddr, tls: Option<TlsConfig>) -> Agent {
+    let config = Agent::config_builder()
+        .tls_config(tls.unwrap_or_default())
         .timeout_connect(Some(REQUEST_TIMEOUT))
         .timeout_recv_response(Some(REQUEST_TIMEOUT))
         .timeout_recv_body(Some(REQUEST_TIMEOUT))
         // A proxy in the environment is for connections out of the cluster.
         .proxy(None)
         .max_redirects(0)
-        .build()
-        .new_agent()
+        .build();
+    Agent::with_parts(config, DefaultConnector::default(), At(address))
+}
+
+/// Resolves each name to one address.
+#[derive(Debug)]
+struct At(SocketAddr);
+
+impl Resolver for At {
+    fn resolve(&self, _: &Uri, _: &Config, _: NextTimeout) -> Result<ResolvedSocketAddrs, Error> {
+        let mut addresses = self.empty();
+        addresses.push(self.0);
+        Ok(addresses)
+    }
 }

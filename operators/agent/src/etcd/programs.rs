@@ -7,7 +7,10 @@ use std::process::{Child, Command, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use agent_protocol::TlsFileNames;
+
 use super::output::{self, Candidate, KeyHash};
+use super::tls::TlsFiles;
 use crate::failure::{CommandFailure, Reason};
 use crate::progress::WaitLogger;
 
@@ -18,9 +21,13 @@ const REQUEST_TIMEOUT: &str = "--command-timeout=5s";
 /// How much of a program's standard error is kept.
 const LONGEST_LOG: usize = 64 << 10;
 
-/// The directory with the programs of one version of etcd.
+/// The programs of one version of etcd.
 #[derive(Debug)]
-pub(in crate::etcd) struct EtcdTools(PathBuf);
+pub(in crate::etcd) struct EtcdTools {
+    directory: PathBuf,
+    /// What etcdctl takes to reach members with TLS.
+    client: Option<TlsFiles>,
+}
 
 /// What a snapshot is restored into: the data directory, which does not exist yet, of the only member of a new cluster.
 #[derive(Clone, Copy, Debug)]
@@ -52,12 +59,19 @@ impl EtcdTools {
         let mut directories = std::env::split_paths(&path).chain([PathBuf::from(DIRECTORY)]);
         let found = directories.find(|directory| ["etcd", "etcdctl"].iter().all(|name| directory.join(name).is_file()));
         let message = format!("etcd and etcdctl are neither in PATH nor in {DIRECTORY}");
-        found.map(Self).ok_or_else(|| CommandFailure::new(Reason::ToolMissing, message))
+        let found = found.ok_or_else(|| CommandFailure::new(Reason::ToolMissing, message))?;
+        Ok(Self { directory: found, client: None })
+    }
+
+    /// The same, with the files in a directory for members with TLS.
+    pub(in crate::etcd) fn find_with_tls(directory: Option<&Path>) -> Result<Self, CommandFailure> {
+        let client = directory.map(|directory| TlsFiles::find(directory, &TlsFileNames::CLIENT)).transpose()?;
+        Ok(Self { client, ..Self::find()? })
     }
 
     /// A program, with no setting from the environment of the agent.
     pub(in crate::etcd) fn program(&self, name: &str) -> CommandLine {
-        let mut command = Command::new(self.0.join(name));
+        let mut command = Command::new(self.directory.join(name));
         for (variable, _) in std::env::vars_os() {
             if variable.to_string_lossy().starts_with("ETCD") {
                 command.env_remove(variable);
@@ -69,14 +83,15 @@ impl EtcdTools {
     }
 
     pub(in crate::etcd) fn etcdctl(&self, endpoint: &str) -> CommandLine {
-        self.program("etcdctl").arg(format!("--endpoints={endpoint}"))
+        let flags = self.client.iter().filter(|_| endpoint.starts_with("https://")).flat_map(TlsFiles::etcdctl_flags);
+        flags.fold(self.program("etcdctl").arg(format!("--endpoints={endpoint}")), CommandLine::arg)
     }
 
     /// Restores a snapshot.
     pub(in crate::etcd) fn restore(&self, snapshot: &Path, target: &RestoreTarget<'_>) -> Result<(), CommandFailure> {
         let RestoreTarget { data_dir, name, peer_url, token, timeout } = *target;
         // Before 3.5 there is no etcdutl.
-        let program = if self.0.join("etcdutl").is_file() { "etcdutl" } else { "etcdctl" };
+        let program = if self.directory.join("etcdutl").is_file() { "etcdutl" } else { "etcdctl" };
         let restore = self
             .program(program)
             .arg("snapshot")

@@ -5,6 +5,8 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use agent_protocol::TlsFileNames;
+
 use crate::cli::{MemberOptions, RunOptions};
 use crate::etcd::data::{self, StartMarker};
 use crate::etcd::identity;
@@ -14,6 +16,7 @@ use crate::etcd::members::MemberListEntry;
 use crate::etcd::peers;
 use crate::etcd::plan::{PreviousRun, StartMode, join_arguments, listed_members, new_cluster_arguments, start};
 use crate::etcd::reserve;
+use crate::etcd::tls::TlsFiles;
 use crate::failure::{CommandFailure, Reason};
 use crate::progress::WaitLogger;
 
@@ -24,6 +27,7 @@ const LISTED_WITHIN: Duration = Duration::from_secs(30);
 /// Returns only with a failure: otherwise this process has become etcd.
 pub(crate) fn run(options: &RunOptions) -> Result<(), CommandFailure> {
     let member = &options.member;
+    let tls = tls_flags(options)?;
     let marker = StartMarker::new(&options.state);
     let data = data::present(&member.data_dir)?;
     if data {
@@ -48,7 +52,16 @@ pub(crate) fn run(options: &RunOptions) -> Result<(), CommandFailure> {
     identity::record(&member.data_dir, &member.url, data);
     let limits = fit(options)?;
     more.extend(limits.arguments());
+    more.extend(tls);
     Err(become_etcd(&options.command, &more, limits.quota.is_some()))
+}
+
+/// The flags with the files that TLS takes. Without one, etcd would end with less of an explanation.
+fn tls_flags(options: &RunOptions) -> Result<Vec<String>, CommandFailure> {
+    let peer = options.member.peer_files()?;
+    let server = options.server_tls.as_deref().map(|directory| TlsFiles::find(directory, &TlsFileNames::SERVER));
+    let (peer, server) = (peer.map(|files| files.peer_flags()), server.transpose()?.map(|files| files.server_flags()));
+    Ok(peer.into_iter().chain(server).flatten().collect())
 }
 
 /// Computes how much of its volume etcd may use, takes the reserve, and starts the keeper, which takes a released one back.
@@ -77,7 +90,7 @@ fn members_to_join(member: &MemberOptions) -> Result<Vec<MemberListEntry>, Comma
     let mut progress = WaitLogger::new(format!("the cluster lists {}", member.url));
     let deadline = progress.since() + LISTED_WITHIN;
     loop {
-        let listing = peers::query(peers, member, Some(deadline), &mut progress);
+        let listing = peers::query(peers, member, Some(deadline), &mut progress)?;
         let state = listing.to_string();
         if let Some(members) = listed_members(&member.identity(), listing)? {
             return Ok(members);

@@ -1,4 +1,4 @@
-//! Pure: the URLs of etcd's peer port: `http://host:port`, nothing more.
+//! Pure: the URLs of etcd's peer port: `http://host:port` or `https://host:port`, nothing more.
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,9 +18,15 @@ impl PeerUrl {
         listed.trim_end_matches('/') == self.text
     }
 
-    /// `host:port`, as an HTTP `Host` header has it.
-    pub(crate) fn authority(&self) -> &str {
-        self.text.trim_start_matches("http://")
+    /// The same host at another port.
+    pub(crate) fn with_port(&self, port: u16) -> Self {
+        let text = self.text.rsplit_once(':').map_or(&*self.text, |(rest, _)| rest);
+        Self { text: format!("{text}:{port}"), host: self.host.clone(), port }
+    }
+
+    /// Whether it is https.
+    pub(crate) fn is_tls(&self) -> bool {
+        self.text.starts_with("https://")
     }
 }
 
@@ -34,18 +40,16 @@ impl FromStr for PeerUrl {
     type Err = String;
 
     fn from_str(given: &str) -> Result<Self, String> {
-        if given.starts_with("https://") {
-            return Err(format!("{given} is an https URL: TLS is not supported yet, only http://host:port"));
-        }
         let text = given.trim_end_matches('/');
         parse(text)
             .map(|(host, port)| Self { text: text.to_owned(), host, port })
-            .ok_or_else(|| format!("{given} is not a URL of the form http://host:port"))
+            .ok_or_else(|| format!("{given} is not a URL of the form http://host:port or https://host:port"))
     }
 }
 
 fn parse(text: &str) -> Option<(String, u16)> {
-    let (host, port) = text.strip_prefix("http://")?.rsplit_once(':')?;
+    let authority = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"))?;
+    let (host, port) = authority.rsplit_once(':')?;
     let bare = match host.strip_prefix('[') {
         Some(rest) => rest.strip_suffix(']')?,
         None if host.contains(':') => return None,
@@ -68,21 +72,24 @@ mod tests {
     #[test]
     fn takes_host_and_port_apart() {
         let url: PeerUrl = "http://c-0.c.ns.svc:2380/".parse().unwrap();
-        assert_eq!((url.host.as_str(), url.port, url.authority()), ("c-0.c.ns.svc", 2380, "c-0.c.ns.svc:2380"));
+        assert_eq!((url.host.as_str(), url.port), ("c-0.c.ns.svc", 2380));
         assert_eq!(url.to_string(), "http://c-0.c.ns.svc:2380");
         assert!(url.is("http://c-0.c.ns.svc:2380") && url.is("http://c-0.c.ns.svc:2380/"));
         assert!(!url.is("http://c-0.c.ns.svc:2381"));
         let url: PeerUrl = "http://[fd00::1]:2380".parse().unwrap();
-        assert_eq!((url.host.as_str(), url.authority()), ("fd00::1", "[fd00::1]:2380"));
+        assert_eq!((url.host.as_str(), url.is_tls()), ("fd00::1", false));
+        let url: PeerUrl = "https://c-0.c:2380".parse().unwrap();
+        assert_eq!((url.host.as_str(), url.is_tls()), ("c-0.c", true));
+        assert_eq!(url.with_port(2390).to_string(), "https://c-0.c:2390");
+        assert!(!url.is("http://c-0.c:2380"));
     }
 
     #[test]
     fn says_what_it_does_not_take() {
         let refusal = |text: &str| text.parse::<PeerUrl>().unwrap_err();
-        assert!(refusal("https://c-0.c:2380").contains("TLS is not supported yet"));
-        for text in
-            ["c-0.c:2380", "http://c-0.c", "http://:2380", "http://c:x", "http://fd00::1:2380", "http://c/a:1", ""]
-        {
+        let wrong =
+            ["c-0.c:2380", "http://c-0.c", "https://:2380", "http://c:x", "http://fd00::1:2380", "http://c/a:1", ""];
+        for text in wrong {
             assert!(refusal(text).contains("http://host:port"), "{text}");
         }
     }

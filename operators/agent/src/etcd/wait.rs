@@ -46,7 +46,7 @@ fn wait_to_be_listed(options: &WaitOptions) -> Result<(), CommandFailure> {
     };
     let mut progress = WaitLogger::new(format!("the cluster lists {}", member.url));
     loop {
-        let listing = peers::query(peers, member, None, &mut progress);
+        let listing = peers::query(peers, member, None, &mut progress)?;
         let state = listing.to_string();
         if listed_members(&member.identity(), listing)?.is_some() {
             progress.done(&format!("the cluster lists {}", member.url));

@@ -129,8 +129,10 @@ reasons! {
         StatusLost,
         /// It is not known yet whether there is a default StorageClass.
         StorageUndecided,
-        /// The spec asks for TLS, which the operator does not support.
-        TLSNotSupported,
+        /// The spec turns TLS between members on or off, which was decided when the cluster was created.
+        TLSChangeRefused,
+        /// A Secret of `spec.TLS` is missing, or its certificate cannot be used.
+        TLSSecretInvalid,
         /// The spec asks for a version that cannot follow the current one.
         UpgradeRefused,
         /// A member changes to the requested version.

@@ -1,4 +1,4 @@
-//! TLS, as in the archived operator.
+//! TLS, with the fields of the archived operator.
 
 use kube::KubeSchema;
 use schemars::JsonSchema;
@@ -11,9 +11,38 @@ pub struct TlsPolicy {
     /// Certificates from Secrets.
     #[serde(default, rename = "static", skip_serializing_if = "Option::is_none")]
     pub static_: Option<StaticTls>,
+    /// Whether members also serve clients without TLS, at the same port, while clients change over. Default: false.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub allow_plaintext: bool,
 }
 
-/// Certificates from Secrets in the same namespace.
+impl TlsPolicy {
+    /// The Secret with the certificate for other members.
+    #[must_use]
+    pub fn peer_secret(&self) -> Option<&str> {
+        given(self.static_.as_ref()?.member.as_ref()?.peer_secret.as_ref())
+    }
+
+    /// The Secret with the certificate for clients.
+    #[must_use]
+    pub fn server_secret(&self) -> Option<&str> {
+        given(self.static_.as_ref()?.member.as_ref()?.server_secret.as_ref())
+    }
+
+    /// The Secret with the operator's client certificate.
+    #[must_use]
+    pub fn operator_secret(&self) -> Option<&str> {
+        given(self.static_.as_ref()?.operator_secret.as_ref())
+    }
+}
+
+/// As in the archived operator, an empty name is none.
+fn given(name: Option<&String>) -> Option<&str> {
+    name.map(String::as_str).filter(|name| !name.is_empty())
+}
+
+/// Certificates from Secrets in the same namespace, each with the files of the archived operator, or with tls.crt, tls.key and
+/// ca.crt, as cert-manager writes them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new(
@@ -26,7 +55,7 @@ pub struct StaticTls {
     /// Certificates of the members.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub member: Option<MemberSecret>,
-    /// Secret with the operator's client certificate.
+    /// Secret with the operator's client certificate: etcd-client.crt, etcd-client.key and etcd-client-ca.crt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253))]
     pub operator_secret: Option<String>,
@@ -36,11 +65,11 @@ pub struct StaticTls {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MemberSecret {
-    /// Secret with the certificate for other members.
+    /// Secret with the certificate for other members: peer.crt, peer.key and peer-ca.crt. Decided at creation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253))]
     pub peer_secret: Option<String>,
-    /// Secret with the certificate for clients.
+    /// Secret with the certificate for clients: server.crt, server.key and server-ca.crt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253))]
     pub server_secret: Option<String>,

@@ -5,12 +5,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::storage::{CLASS_MESSAGE, NAME, bytes, unchanged};
-use crate::time::LASTING_SPAN;
+use crate::time::{DEFAULT_TIME_ZONE, LASTING_SPAN};
 
 /// Default schedule of snapshots.
 pub const DEFAULT_SCHEDULE: &str = "0 2 * * *";
-/// Default time zone of the schedule.
-pub const DEFAULT_TIME_ZONE: &str = "Etc/UTC";
 /// Default size of the snapshots' volume.
 pub const DEFAULT_BACKUP_SIZE: &str = "2Gi";
 

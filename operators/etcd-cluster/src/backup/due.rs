@@ -1,6 +1,7 @@
 //! Pure: which backup is due next, and when.
 
 use api::etcd_backup::{BACKUP_NOW, EtcdBackupRun};
+use api::time::DEFAULT_TIME_ZONE;
 use jiff::{SignedDuration, Timestamp, Unit};
 use runtime::schedule::Schedule;
 
@@ -64,7 +65,7 @@ fn by_time(observed: &BackupObserved, now: Timestamp) -> Result<NextBackup, Stri
     let (spec, status) = (&backup.spec, &backup.status);
     let created = backup.created.unwrap_or(now);
     if let Some(fields) = &spec.schedule {
-        let schedule = Schedule::parse(fields, spec.time_zone.as_deref().unwrap_or("Etc/UTC"))?;
+        let schedule = Schedule::parse(fields, spec.time_zone.as_deref().unwrap_or(DEFAULT_TIME_ZONE))?;
         let schedule = schedule.spread(fingerprint(&backup.meta.uid)).observed_since(observed.observing_since);
         let due = schedule.due(status.last_scheduled.unwrap_or(created), now, STARTING_DEADLINE)?;
         return Ok(match (due.slot, due.next) {

@@ -17,7 +17,7 @@ use super::observed::BackupObserved;
 use super::target::BackupTarget;
 use crate::EtcdBackup;
 use crate::bucket;
-use crate::plan::objects::USER;
+use crate::plan::objects::{self, USER};
 
 /// The volume with the agent, and its directory.
 const AGENT_VOLUME: &str = "agent";
@@ -79,7 +79,16 @@ fn pod(observed: &BackupObserved, run: &EtcdBackupRun, target: BackupTarget) -> 
         mounts.extend(bucket::mounts(s3));
         volumes.extend(bucket::volumes(s3));
     }
-    let work = command(&observed.backup, run, target.endpoints).command(INSTALLED_AGENT);
+    let mut client_tls = None;
+    if let Some(secret) = &target.client_secret {
+        let (volume, mount, directory) = objects::client_tls(secret);
+        volumes.push(volume);
+        mounts.push(mount);
+        client_tls = Some(directory);
+    }
+    let work =
+        EtcdTakeBackup { client_tls: client_tls.map(Into::into), ..command(&observed.backup, run, target.endpoints) };
+    let work = work.command(INSTALLED_AGENT);
     let work = Container { volume_mounts: Some(mounts), ..container(WORK, &target.image, work) };
     PodSpec {
         init_containers: Some(vec![install]),
@@ -105,6 +114,7 @@ fn command(backup: &EtcdBackup, run: &EtcdBackupRun, endpoints: Vec<String>) -> 
         versioned: spec.s3.is_some() && *run.name != *backup.meta.key.name,
         owner: backup.meta.uid.to_string(),
         scratch: SCRATCH_DIR.into(),
+        client_tls: None,
         keep: spec.max_backups(),
         keep_for: spec.max_age_seconds(),
         timeout: Seconds(Duration::from_secs(timeout)),

@@ -5,7 +5,7 @@ use api::etcd_cluster::{DEFAULT_REPOSITORY, DEFAULT_VERSION};
 
 use super::observed::{BackupObserved, SourceCluster};
 use crate::EtcdCluster;
-use crate::plan::names;
+use crate::plan::{names, tls};
 
 /// The members that are backed up, and the image with etcd's programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +14,8 @@ pub(super) struct BackupTarget {
     pub(super) endpoints: Vec<String>,
     /// The image.
     pub(super) image: String,
+    /// The Secret with the client certificate, with TLS.
+    pub(super) client_secret: Option<String>,
 }
 
 /// Why no backup can begin.
@@ -52,7 +54,9 @@ pub(super) fn of(observed: &BackupObserved) -> Result<BackupTarget, NoTarget> {
     let version = spec.version.as_deref().or(cluster.and_then(version));
     let (repository, version) = (repository.unwrap_or(DEFAULT_REPOSITORY), version.unwrap_or(DEFAULT_VERSION));
     let image = format!("{repository}:v{}", version.trim_start_matches('v'));
-    Ok(BackupTarget { endpoints, image })
+    let operator = || cluster.filter(|of| tls::server_secret(of).is_some()).and_then(tls::operator_secret);
+    let client_secret = spec.client_tls_secret.as_deref().filter(|name| !name.is_empty()).or_else(operator);
+    Ok(BackupTarget { endpoints, image, client_secret: client_secret.map(str::to_owned) })
 }
 
 /// The version that all members have run: programs of a later one might write what the others cannot read.

@@ -6,9 +6,10 @@ use std::net::Ipv6Addr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use etcd_client::{Client, ConnectOptions};
+use etcd_client::{Certificate, Client, ConnectOptions, Identity, TlsOptions};
 use tokio::time::{Instant, timeout};
 
+use super::client::{MemberEndpoint, MemberTls};
 use super::error::EtcdClientError;
 
 /// Where clients reach a member.
@@ -23,6 +24,9 @@ const PING_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long an unused connection is kept. The next call of any connection closes it.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(120);
 
+/// How long it is known how a member with TLS is reached. Each reconcile says it again.
+const TLS_TTL: Duration = Duration::from_secs(600);
+
 /// The connections. After a call without an answer, the next call opens another connection; nothing reconnects in between.
 #[derive(Default)]
 pub(super) struct ChannelPool {
@@ -33,6 +37,8 @@ pub(super) struct ChannelPool {
 struct Channels {
     by_address: HashMap<Box<str>, Channel>,
     opened: u64,
+    /// How members with TLS are reached, by address, and since when that is known.
+    tls: HashMap<Box<str>, (MemberTls, Instant)>,
 }
 
 /// One connection, perhaps not opened yet.
@@ -43,6 +49,20 @@ struct Channel {
 }
 
 impl ChannelPool {
+    /// Reaches members with their TLS from now on. A connection with another certificate is closed.
+    pub(super) fn reach(&self, members: &[MemberEndpoint]) {
+        let (mut channels, now) = (self.lock(), Instant::now());
+        channels.tls.retain(|_, (_, known)| now.duration_since(*known) < TLS_TTL);
+        for member in members {
+            channels.reach(&member.address, member.tls.as_ref(), now);
+        }
+    }
+
+    /// How the member at `address` is reached, if it has TLS.
+    pub(super) fn tls(&self, address: &str) -> Option<MemberTls> {
+        self.lock().tls.get(address).map(|(tls, _)| tls.clone())
+    }
+
     /// Makes a call to the member at `address`.
     pub(super) async fn call<T, C, F>(&self, address: &str, deadline: Duration, call: C) -> Result<T, EtcdClientError>
     where
@@ -67,7 +87,7 @@ impl ChannelPool {
         if let Some(known) = self.lock().known(address, Instant::now()) {
             return Ok(known);
         }
-        let (url, options) = endpoint(address);
+        let (url, options) = endpoint(address, self.tls(address).as_ref());
         // Does not wait: the first call opens the connection.
         let client = Client::connect([url], Some(options)).await?;
         Ok(self.lock().keep(address, client, Instant::now()))
@@ -87,6 +107,17 @@ impl ChannelPool {
 }
 
 impl Channels {
+    fn reach(&mut self, address: &str, tls: Option<&MemberTls>, now: Instant) {
+        let before = match tls {
+            Some(tls) => self.tls.insert(address.into(), (tls.clone(), now)),
+            None => self.tls.remove(address),
+        };
+        let id = |tls: &MemberTls| (tls.server_name.clone(), tls.identity.pem().clone());
+        if before.map(|(tls, _)| id(&tls)) != tls.map(id) {
+            self.by_address.remove(address);
+        }
+    }
+
     /// The connection to `address`, if there is one. Closes those that have been idle for too long.
     fn known(&mut self, address: &str, now: Instant) -> Option<(Client, u64)> {
         self.by_address.retain(|_, channel| now.duration_since(channel.used) < IDLE_TIMEOUT);
@@ -110,27 +141,38 @@ impl fmt::Debug for ChannelPool {
     }
 }
 
-/// How to connect to the member at an address. Everything that TLS needs (the scheme, authorities, the client certificate, the
-/// expected name) belongs here.
-pub(super) fn endpoint(address: &str) -> (String, ConnectOptions) {
-    let url = url(address);
+/// How to connect to the member at an address.
+pub(super) fn endpoint(address: &str, tls: Option<&MemberTls>) -> (String, ConnectOptions) {
+    let url = url(address, tls);
     let options = ConnectOptions::new()
         .with_connect_timeout(CONNECT_TIMEOUT)
         .with_keep_alive(PING_INTERVAL, PING_TIMEOUT)
         .with_keep_alive_while_idle(false);
-    (url, options)
+    match tls {
+        Some(tls) => (url, options.with_tls(tls_options(tls))),
+        None => (url, options),
+    }
+}
+
+fn tls_options(MemberTls { identity, server_name }: &MemberTls) -> TlsOptions {
+    let pem = identity.pem();
+    TlsOptions::new()
+        .ca_certificate(Certificate::from_pem(&pem.authorities))
+        .identity(Identity::from_pem(&pem.certificate, &pem.key))
+        .domain_name(server_name)
 }
 
 /// The client URL of the member at `address`.
-pub(super) fn url(address: &str) -> String {
-    url_at(address, PORT)
+pub(super) fn url(address: &str, tls: Option<&MemberTls>) -> String {
+    url_at(address, PORT, tls.is_some())
 }
 
-/// The URL of another port of the member's pod.
-pub(super) fn url_at(address: &str, port: u16) -> String {
+/// The URL of a port of the member's pod.
+pub(super) fn url_at(address: &str, port: u16, tls: bool) -> String {
+    let scheme = if tls { "https" } else { "http" };
     match address.parse::<Ipv6Addr>() {
-        Ok(address) => format!("http://[{address}]:{port}"),
-        Err(_) => format!("http://{address}:{port}"),
+        Ok(address) => format!("{scheme}://[{address}]:{port}"),
+        Err(_) => format!("{scheme}://{address}:{port}"),
     }
 }
 
@@ -140,8 +182,8 @@ mod tests {
 
     #[test]
     fn urls_bracket_ipv6_addresses() {
-        assert_eq!(endpoint("10.1.2.3").0, "http://10.1.2.3:2379");
-        assert_eq!(endpoint("fd00::7").0, "http://[fd00::7]:2379");
+        assert_eq!(endpoint("10.1.2.3", None).0, "http://10.1.2.3:2379");
+        assert_eq!(endpoint("fd00::7", None).0, "http://[fd00::7]:2379");
     }
 
     #[tokio::test]

@@ -5,14 +5,41 @@ use std::sync::Arc;
 
 use runtime::Error;
 
+use crate::certificates::TlsIdentity;
 use crate::plan::{Etcd, EtcdAct};
 
-/// Where a member is queried: the pod's name and address.
-pub type MemberEndpoint = (Arc<str>, Box<str>);
+/// Where a member is queried.
+#[derive(Clone, Debug)]
+pub struct MemberEndpoint {
+    /// The pod's name.
+    pub pod: Arc<str>,
+    /// Its address.
+    pub address: Box<str>,
+    /// How, if the member serves clients with TLS.
+    pub tls: Option<MemberTls>,
+}
+
+/// How to reach a member with TLS.
+#[derive(Clone, Debug)]
+pub struct MemberTls {
+    /// The client certificate, and the authorities of members.
+    pub identity: Arc<TlsIdentity>,
+    /// The name for which the member's certificate must be valid.
+    pub server_name: String,
+}
+
+impl MemberEndpoint {
+    /// A member without TLS.
+    #[must_use]
+    pub fn plain(pod: &str, address: &str) -> Self {
+        Self { pod: pod.into(), address: address.into(), tls: None }
+    }
+}
 
 /// Queries and changes etcd. Nothing takes longer than a few seconds.
 pub trait EtcdClient: Send + Sync + 'static {
-    /// Queries the status of all members at once, and the list of members through one with quorum. Once the cluster id is
+    /// Queries the status of all members at once, and the list of members through one with quorum. What follows at the same address
+    /// uses the same TLS. Once the cluster id is
     /// `latched`, only members of that cluster count.
     fn query(&self, endpoints: &[MemberEndpoint], latched: Option<u64>) -> impl Future<Output = Etcd> + Send;
 

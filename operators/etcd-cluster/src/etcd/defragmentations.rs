@@ -9,6 +9,7 @@ use etcd_client::Client;
 use tokio::time::{Instant, timeout};
 
 use super::channel_pool::endpoint;
+use super::client::MemberTls;
 use super::error::EtcdClientError;
 use crate::plan::Defragmentation;
 
@@ -32,13 +33,13 @@ enum State {
 
 impl Defragmentations {
     /// Starts one on the member at `address`, whose latest revision is `revision`, unless it runs already.
-    pub(super) fn start(&self, address: &str, revision: i64) {
+    pub(super) fn start(&self, address: &str, tls: Option<MemberTls>, revision: i64) {
         if !self.begin(address) {
             return;
         }
         let (all, address) = (self.clone(), Box::<str>::from(address));
         tokio::spawn(async move {
-            let result = timeout(DEADLINE, defragment(&address)).await;
+            let result = timeout(DEADLINE, defragment(&address, tls.as_ref())).await;
             let result = result.unwrap_or(Err(EtcdClientError::Timeout(DEADLINE)));
             match &result {
                 Ok(()) => tracing::info!(%address, "the database of a member is defragmented"),
@@ -87,8 +88,8 @@ impl Defragmentations {
 }
 
 /// Through a connection of its own: calls of others drop one whose calls are not answered.
-async fn defragment(address: &str) -> Result<(), EtcdClientError> {
-    let (url, options) = endpoint(address);
+async fn defragment(address: &str, tls: Option<&MemberTls>) -> Result<(), EtcdClientError> {
+    let (url, options) = endpoint(address, tls);
     let mut client = Client::connect([url], Some(options)).await?;
     client.defragment().await?;
     Ok(())
@@ -120,7 +121,7 @@ mod tests {
         let all = Defragmentations::default();
         // Nothing answers at this address, not even with a refusal.
         let begun = Instant::now();
-        all.start("192.0.2.1", 7);
+        all.start("192.0.2.1", None, 7);
         assert_eq!(all.get("192.0.2.1"), Some(Defragmentation::Running));
         assert!(begun.elapsed() < Duration::from_millis(500));
     }

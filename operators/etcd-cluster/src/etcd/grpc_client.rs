@@ -57,6 +57,7 @@ impl EtcdClient for GrpcEtcdClient {
         if endpoints.is_empty() {
             return Etcd::default();
         }
+        self.pool.reach(endpoints);
         let deadline = Instant::now() + QUERY_TIMEOUT;
         let all = join_all(endpoints.iter().map(|endpoint| self.member(endpoint))).await;
         let (members, alarms) = match responses::endpoints_to_query(&all, latched) {
@@ -84,16 +85,16 @@ impl EtcdClient for GrpcEtcdClient {
     }
 
     async fn cluster_version(&self, address: &str) -> Option<String> {
-        http::cluster_version(address).await
+        http::cluster_version(address, self.pool.tls(address).as_ref()).await
     }
 
     async fn snapshot_receivers(&self, address: &str) -> BTreeSet<u64> {
-        http::snapshot_receivers(address).await
+        http::snapshot_receivers(address, self.pool.tls(address).as_ref()).await
     }
 
     async fn act(&self, act: EtcdAct) -> Result<(), Error> {
         if let (EtcdChange::Defragment { revision }, Some(address)) = (&act.change, act.endpoints.first()) {
-            self.defragmentations.start(address, *revision);
+            self.defragmentations.start(address, self.pool.tls(address), *revision);
             return Ok(());
         }
         let mut last = None;
@@ -133,7 +134,7 @@ impl GrpcEtcdClient {
         }
     }
 
-    async fn member(&self, (pod, address): &MemberEndpoint) -> MemberResponse {
+    async fn member(&self, MemberEndpoint { pod, address, .. }: &MemberEndpoint) -> MemberResponse {
         let mut status = self.status(address, REQUEST_TIMEOUT).await;
         if let Ok(Status { endpoint, .. }) = &mut status {
             endpoint.volume = self.volume_reports.get(address);

@@ -1,14 +1,18 @@
-//! Queries by plain HTTP: of etcd at the client port, and of the agent that runs next to it.
+//! Queries by HTTP: of etcd at the client port, and of the agent that runs next to it, which has no TLS.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use http_body_util::{BodyExt, Empty, Limited};
+use hyper_rustls::{FixedServerNameResolver, HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
+use rustls::pki_types::ServerName;
 use serde::Deserialize;
 
 use super::channel_pool::{url, url_at};
+use super::client::MemberTls;
 use crate::plan::member_set::read_hex;
 use crate::plan::objects::VOLUME_PORT;
 use agent_protocol::VolumeReport;
@@ -21,28 +25,28 @@ const MAX_BYTES: usize = 16 << 20;
 const SENDS_IN_FLIGHT: &str = "etcd_network_snapshot_send_inflights_total{To=\"";
 
 /// The cluster version, which nothing else reports before 3.6, as the member at `address` reports it; `None` without an answer.
-pub(super) async fn cluster_version(address: &str) -> Option<String> {
+pub(super) async fn cluster_version(address: &str, tls: Option<&MemberTls>) -> Option<String> {
     #[derive(Deserialize)]
     struct Versions {
         etcdcluster: String,
     }
-    let body = get(&format!("{}/version", url(address))).await?;
+    let body = get(&format!("{}/version", url(address, tls)), tls).await?;
     serde_json::from_slice::<Versions>(&body).ok().map(|versions| versions.etcdcluster)
 }
 
 /// The ids of the members to which the one at `address` is sending a snapshot; none without an answer.
-pub(super) async fn snapshot_receivers(address: &str) -> BTreeSet<u64> {
-    let body = get(&format!("{}/metrics", url(address))).await.unwrap_or_default();
+pub(super) async fn snapshot_receivers(address: &str, tls: Option<&MemberTls>) -> BTreeSet<u64> {
+    let body = get(&format!("{}/metrics", url(address, tls)), tls).await.unwrap_or_default();
     parse_receivers(&String::from_utf8_lossy(&body))
 }
 
 /// How full the volume of the member at `address` is; `None` without an answer, as from pods of earlier managers.
 pub(super) async fn volume_report(address: &str) -> Option<VolumeReport> {
-    volume_report_at(&url_at(address, VOLUME_PORT)).await
+    volume_report_at(&url_at(address, VOLUME_PORT, false)).await
 }
 
 async fn volume_report_at(url: &str) -> Option<VolumeReport> {
-    serde_json::from_slice(&get(url).await?).ok()
+    serde_json::from_slice(&get(url, None).await?).ok()
 }
 
 fn parse_receivers(metrics: &str) -> BTreeSet<u64> {
@@ -53,15 +57,24 @@ fn parse_receivers(metrics: &str) -> BTreeSet<u64> {
     metrics.lines().filter_map(receiver).collect()
 }
 
-async fn get(url: &str) -> Option<Vec<u8>> {
+async fn get(url: &str, tls: Option<&MemberTls>) -> Option<Vec<u8>> {
     let uri = url.parse().ok()?;
-    let client: Client<_, Empty<&[u8]>> = Client::builder(TokioExecutor::new()).build_http();
+    let client = Client::builder(TokioExecutor::new());
     let request = async {
-        let answer = client.get(uri).await.ok()?;
+        let answer = match tls {
+            Some(tls) => client.build::<_, Empty<&[u8]>>(connector(tls)?).get(uri).await.ok()?,
+            None => client.build_http::<Empty<&[u8]>>().get(uri).await.ok()?,
+        };
         let body = Limited::new(answer.into_body(), MAX_BYTES);
         Some(body.collect().await.ok()?.to_bytes().to_vec())
     };
     tokio::time::timeout(REQUEST_TIMEOUT, request).await.ok()?
+}
+
+fn connector(tls: &MemberTls) -> Option<HttpsConnector<HttpConnector>> {
+    let name = ServerName::try_from(tls.server_name.clone()).ok()?;
+    let builder = HttpsConnectorBuilder::new().with_tls_config(tls.identity.client_config().ok()?).https_only();
+    Some(builder.with_server_name_resolver(FixedServerNameResolver::new(name)).enable_http1().build())
 }
 
 #[cfg(test)]

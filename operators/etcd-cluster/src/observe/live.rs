@@ -19,6 +19,7 @@ use serde_json::Value;
 
 use super::by_name::{ObjectReader, ObjectsByName};
 use super::queries::{ObjectLookup, Queries};
+use super::secrets::{SecretLookup, SecretReader};
 use crate::EtcdCluster;
 use crate::etcd::{EtcdClient, MemberEndpoint};
 use crate::plan::{Etcd, objects};
@@ -29,6 +30,7 @@ pub(crate) struct LiveSystems<E> {
     pub(crate) etcd: E,
     namespaces: NamespaceReader,
     by_name: ObjectsByName,
+    secrets: SecretReader,
 }
 
 /// Queries about one cluster, for one reconcile.
@@ -44,6 +46,7 @@ impl<E: EtcdClient> LiveSystems<E> {
         Self {
             namespaces: NamespaceReader::new(client.clone()),
             by_name: ObjectsByName::new(client.clone()),
+            secrets: SecretReader::new(client.clone()),
             etcd,
             client,
         }
@@ -74,6 +77,10 @@ impl<E: EtcdClient> Queries for LiveQueries<'_, E> {
 
     async fn pod(&self, name: &str) -> Result<Option<Value>, Error> {
         pod_requests::get(&self.systems.client, &self.cluster.sibling(name)).await
+    }
+
+    async fn secret(&self, name: &str, max_age: Duration) -> SecretLookup {
+        self.systems.secrets.read(&self.cluster.sibling(name), max_age).await
     }
 
     async fn labeled_pods(&self, cluster: &EtcdCluster) -> Option<Vec<ObjectMeta>> {

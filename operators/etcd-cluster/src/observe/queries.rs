@@ -11,6 +11,7 @@ use runtime::namespaces::Termination;
 use runtime::plan::{Apply, Create, DryRun, Key, ResourceKind};
 use serde_json::Value;
 
+use super::secrets::SecretLookup;
 use crate::EtcdCluster;
 use crate::etcd::MemberEndpoint;
 use crate::plan::Etcd;
@@ -45,6 +46,9 @@ pub trait Queries {
     /// # Errors
     /// If it cannot be read.
     fn pod(&self, name: &str) -> impl Future<Output = Result<Option<Value>, Error>> + Send;
+
+    /// The Secret of that name in the cluster's namespace, as it was no longer ago than that.
+    fn secret(&self, name: &str, max_age: Duration) -> impl Future<Output = SecretLookup> + Send;
 
     /// The metadata of all pods with the labels of `cluster`, foreign ones included; none if they cannot be listed.
     fn labeled_pods(&self, cluster: &EtcdCluster) -> impl Future<Output = Option<Vec<ObjectMeta>>> + Send;

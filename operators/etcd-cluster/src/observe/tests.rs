@@ -138,9 +138,10 @@ fn only_running_pods_are_queried() {
         Arc::new(Pod::decode(&pod.to_string()).unwrap())
     };
     let pods = ["Running", "Failed", "Succeeded"].map(|phase| pod(phase, Value::Null));
-    let asked: Vec<_> = endpoints(&pods).into_iter().map(|(name, _)| name.to_string()).collect();
+    let cluster = cluster(&json!({}), &json!({}));
+    let asked: Vec<_> = endpoints(&cluster, &pods, None).into_iter().map(|endpoint| endpoint.pod.to_string()).collect();
     assert_eq!(asked, ["Running"]);
-    assert!(endpoints(&[pod("Running", json!("2026-01-01T00:00:00Z"))]).is_empty());
+    assert!(endpoints(&cluster, &[pod("Running", json!("2026-01-01T00:00:00Z"))], None).is_empty());
 }
 
 /// After status is lost, only etcd names the member.

@@ -6,13 +6,13 @@
 use api::etcd_cluster::{
     DEFRAGMENT, EtcdClusterReason, EtcdDefragmentation, EtcdDefragmentationStatus, MaintenanceWindow,
 };
-use api::time::span;
+use api::time::{DEFAULT_TIME_ZONE, span};
 use jiff::Timestamp;
 use runtime::schedule::Schedule;
 
 use super::member_set::{MemberSet, MemberView};
 use super::membership::EtcdStep;
-use super::{Alarm, Defragmentation, Explanation, Observed};
+use super::{Defragmentation, Explanation, Observed, space};
 use crate::EtcdCluster;
 
 /// The unused space for which a member is not worth being defragmented, in bytes.
@@ -21,7 +21,7 @@ const NEGLIGIBLE: i64 = 16 << 20;
 /// Waits while a database is being defragmented: its member answers nothing meanwhile, and is not to be repaired.
 pub(super) fn wait(observed: &Observed) -> Option<EtcdStep> {
     let (name, _) = observed.etcd.defragmentations.iter().find(|(_, state)| **state == Defragmentation::Running)?;
-    let reason = match observed.etcd.alarms.iter().any(|(_, alarm)| *alarm == Alarm::NoSpace) {
+    let reason = match space::is_alarm_raised(observed) {
         true => EtcdClusterReason::NoSpace,
         false => EtcdClusterReason::Defragmenting,
     };
@@ -36,24 +36,24 @@ pub(super) fn is_running(observed: &Observed, name: &str) -> bool {
     observed.etcd.defragmentations.get(name) == Some(&Defragmentation::Running)
 }
 
+/// Whether the database of that member has just been defragmented.
+fn is_recently_done(observed: &Observed, name: &str) -> bool {
+    matches!(observed.etcd.defragmentations.get(name), Some(Defragmentation::Done { recently: true, .. }))
+}
+
 /// The next database to defragment. All members are as desired here.
 pub(super) fn step(observed: &Observed, members: &MemberSet<'_>, now: Timestamp) -> Option<EtcdStep> {
-    if !members.listed().all(|member| !member.is_learner() && member.is_healthy() && member.ready) {
+    if !members.listed().all(|member| member.is_healthy() && member.ready) {
         return None;
     }
     let state = |member: &MemberView<'_>| observed.etcd.defragmentations.get(member.name.as_str());
-    let leads = |member: &MemberView<'_>| members.leader().is_some_and(|leader| leader.name == member.name);
     let requested = |member: &&MemberView<'_>| {
-        is_pending(&observed.cluster, &member.name)
-            && !matches!(state(member), Some(Defragmentation::Done { recently: true, .. }))
+        is_pending(&observed.cluster, &member.name) && !is_recently_done(observed, &member.name)
     };
     let fragmented = |member: &&MemberView<'_>| state(member).is_none() && is_fragmented(observed, member);
-    let in_turn = |due: &dyn Fn(&&MemberView<'_>) -> bool| {
-        let due = || members.listed().filter(|member| due(member));
-        due().find(|member| !leads(member)).or_else(|| due().next())
-    };
-    let automatic = || in_turn(&fragmented).filter(|_| is_in_window(&observed.cluster, now));
-    let member = in_turn(&requested).or_else(automatic)?;
+    let automatic =
+        || members.leader_last(members.listed().filter(fragmented)).filter(|_| is_in_window(&observed.cluster, now));
+    let member = members.leader_last(members.listed().filter(requested)).or_else(automatic)?;
     if let Some(Defragmentation::Failed { why, recently: true }) = state(member) {
         let message = format!("member {} was not defragmented, and is tried again: {why}", member.name);
         return Some(EtcdStep::poll(EtcdClusterReason::Defragmenting, message));
@@ -73,13 +73,7 @@ pub(super) fn record(observed: &Observed, members: &MemberSet<'_>) -> Option<Etc
         // The request is withdrawn.
         (None, before) => before.map(|of| EtcdDefragmentationStatus { pending: Vec::new(), ..of }),
         (Some(request), Some(before)) if before.request == request => {
-            let is_done = |name: &String| {
-                matches!(
-                    observed.etcd.defragmentations.get(name.as_str()),
-                    Some(Defragmentation::Done { recently: true, .. })
-                )
-            };
-            let is_left = |name: &String| names().any(|listed| listed == *name) && !is_done(name);
+            let is_left = |name: &String| names().any(|listed| listed == *name) && !is_recently_done(observed, name);
             Some(EtcdDefragmentationStatus { pending: before.pending.into_iter().filter(is_left).collect(), ..before })
         }
         (Some(request), _) => {
@@ -124,7 +118,7 @@ fn is_fragmented(observed: &Observed, member: &MemberView<'_>) -> bool {
 }
 
 fn schedule(window: &MaintenanceWindow) -> Result<Schedule, String> {
-    Schedule::parse(&window.schedule, window.time_zone.as_deref().unwrap_or("Etc/UTC"))
+    Schedule::parse(&window.schedule, window.time_zone.as_deref().unwrap_or(DEFAULT_TIME_ZONE))
 }
 
 /// Whether work that clients notice may begin now.

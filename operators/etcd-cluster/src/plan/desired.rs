@@ -7,7 +7,7 @@ use super::known_good::fingerprint;
 use super::member_set::{MemberSet, MemberView, only_voter};
 use super::objects::{NEXT, OWNER_UID, TEMPLATE, VERSION};
 use super::version::{Version, may_follow};
-use super::{Explanation, Observed, adoption, leaving_3_6, names};
+use super::{Explanation, Observed, adoption, effective_tls, leaving_3_6, names, tls};
 use crate::EtcdCluster;
 
 /// The desired state.
@@ -35,7 +35,7 @@ impl Desired {
         let cluster = &*observed.cluster;
         let running = running(cluster, members);
         let (version, refusal) = version(cluster, &running);
-        let template = template_of(cluster, members);
+        let template = template_of(observed, members);
         let kept = version_to_keep(&running);
         let pods_come_first = || {
             comes_after_new_pod(cluster, members, &template, &kept) || has_not_answered_yet(members, &template, &kept)
@@ -49,7 +49,7 @@ impl Desired {
             repository: Self::repository(cluster),
             template,
             durable,
-            refusal: unsupported(cluster).or_else(|| options_refused(observed)).or(refusal),
+            refusal: unsupported(observed).or_else(|| options_refused(observed)).or(refusal),
         }
     }
 
@@ -74,9 +74,10 @@ impl Desired {
     }
 }
 
-/// The part of the spec that the operator does not support.
-pub(super) fn unsupported(cluster: &EtcdCluster) -> Option<Explanation> {
-    too_old(cluster).or_else(|| without_tls(cluster))
+/// The part of the spec that the operator does not support, or cannot use.
+pub(super) fn unsupported(observed: &Observed) -> Option<Explanation> {
+    let tls = || observed.tls.refusal.clone().or_else(|| observed.tls.unusable.clone());
+    too_old(&observed.cluster).or_else(tls)
 }
 
 /// The refusal of options of etcd in the spec: the reason and message.
@@ -95,13 +96,6 @@ fn too_old(cluster: &EtcdCluster) -> Option<Explanation> {
         );
         (EtcdClusterReason::InvalidVersion, message)
     })
-}
-
-fn without_tls(cluster: &EtcdCluster) -> Option<Explanation> {
-    cluster.spec.tls.as_ref()?;
-    let exists = cluster.status.cluster_id.is_some();
-    let then = if exists { "the cluster runs without TLS" } else { "nothing is created" };
-    Some((EtcdClusterReason::TLSNotSupported, format!("spec.TLS is not supported yet, so {then}; remove the field")))
 }
 
 /// The version to run, and why it is not that of the spec.
@@ -186,10 +180,20 @@ fn default_version() -> Version {
 }
 
 /// The fingerprint that pods have, if it is one of the current spec; else that of this manager.
-fn template_of(cluster: &EtcdCluster, members: &MemberSet<'_>) -> String {
+fn template_of(observed: &Observed, members: &MemberSet<'_>) -> String {
     let is_present = |template: &String| members.all.iter().any(|member| member.annotation(TEMPLATE) == Some(template));
-    let (today, earlier) = (template(cluster, false), template(cluster, true));
+    let template = |numbers| with_authorities(observed, template(&observed.cluster, numbers));
+    let (today, earlier) = (template(false), template(true));
     if !is_present(&today) && is_present(&earlier) { earlier } else { today }
+}
+
+/// The fingerprint of a pod with TLS, which etcd has to be restarted for if the authorities change.
+fn with_authorities(observed: &Observed, template: String) -> String {
+    match effective_tls::authorities(&observed.tls, &observed.pods).filter(|_| tls::policy(&observed.cluster).is_some())
+    {
+        Some(authorities) => format!("{:016x}", names::fingerprint(&format!("{template} {authorities}"))),
+        None => template,
+    }
 }
 
 /// A fingerprint of the parts of the spec that determine pods. Earlier managers serialized integer quantities as `numbers`.
@@ -202,6 +206,9 @@ pub(super) fn template(cluster: &EtcdCluster, numbers: bool) -> String {
         "quota": spec.quota,
         "restartedAt": cluster.restarted_at,
     });
+    if let Some(tls) = tls::policy(cluster) {
+        parts["TLS"] = json!(tls);
+    }
     // The pod that restores the snapshot holds on to the PVC with it: once the cluster exists, it is replaced as after an edit.
     if let Some(restore) = spec.restore.as_ref().filter(|_| cluster.status.cluster_id.is_none()) {
         parts["restore"] = json!(restore);

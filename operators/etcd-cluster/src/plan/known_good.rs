@@ -13,7 +13,7 @@ use super::desired::Desired;
 use super::member_set::{MemberSet, MemberView};
 use super::objects::{self, KNOWN_GOOD, NEXT, RETIRED, VolumeFacts};
 use super::version::Version;
-use super::{Observed, claim_copies};
+use super::{Observed, claim_copies, tls};
 use crate::EtcdCluster;
 
 mod record;
@@ -35,6 +35,7 @@ impl KnownGoodConfig {
             pod: spec.pod.clone(),
             options: spec.options.clone(),
             quota: spec.quota.clone(),
+            tls: tls::policy(cluster).cloned(),
         }
     }
 
@@ -45,6 +46,7 @@ impl KnownGoodConfig {
         then.spec.pod.clone_from(&self.pod);
         then.spec.options.clone_from(&self.options);
         then.spec.quota.clone_from(&self.quota);
+        then.spec.tls.clone_from(&self.tls);
         let desired = Desired {
             version: Version::parse(&self.version)?,
             repository: Desired::repository(&then),

@@ -118,6 +118,18 @@ impl<'a> MemberSet<'a> {
     pub fn leader(&self) -> Option<&MemberView<'a>> {
         self.voters().find(|member| member.is_healthy() && member.endpoint.is_some_and(|e| e.leader == e.member_id))
     }
+
+    /// The first of the candidates that does not lead, or else the leader: while the leader is interrupted, etcd accepts
+    /// no writes.
+    #[must_use]
+    pub fn leader_last<'m>(
+        &'m self,
+        candidates: impl Iterator<Item = &'m MemberView<'a>>,
+    ) -> Option<&'m MemberView<'a>> {
+        let leader = self.leader().map(|leader| leader.name.as_str());
+        // `min_by_key` returns the first of several equal members.
+        candidates.min_by_key(|member| Some(member.name.as_str()) == leader)
+    }
 }
 
 /// Whether a member did not vote yet when etcd listed it last.

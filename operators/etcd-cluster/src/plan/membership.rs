@@ -56,9 +56,7 @@ pub(super) fn next_to_lose_its_pod<'r, 'a>(
     // Without volumes a new member gets the new pod first. Once it has one, a dry run is of no use.
     let joins = |member: &MemberView<'_>| member.listed.is_none() || member.is_learner();
     let joining = !desired.durable && members.all.iter().any(joins);
-    let leader = members.leader().map(|leader| leader.name.as_str());
-    let candidates = || members.voters().filter(|member| healthy && !joining && loses_pod(member));
-    candidates().find(|member| Some(member.name.as_str()) != leader).or_else(|| candidates().next())
+    members.leader_last(members.voters().filter(|member| healthy && !joining && loses_pod(member)))
 }
 
 /// Whether the next step may create the pod of an additional member.

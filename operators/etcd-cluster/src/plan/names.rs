@@ -1,5 +1,6 @@
 //! Pure: names and addresses of members and of trial pods.
 
+use super::tls;
 use crate::EtcdCluster;
 
 /// The suffix of names in cluster DNS.
@@ -17,20 +18,25 @@ pub fn host(cluster: &EtcdCluster, member: &str) -> String {
 /// The URL at which other members reach a member.
 #[must_use]
 pub fn peer_url(cluster: &EtcdCluster, member: &str) -> String {
-    format!("http://{}:2380", host(cluster, member))
+    format!("{}://{}:2380", peer_scheme(cluster), host(cluster, member))
 }
 
 /// The URL at which clients reach a member.
 #[must_use]
 pub fn client_url(cluster: &EtcdCluster, member: &str) -> String {
-    format!("http://{}:2379", host(cluster, member))
+    let scheme = if tls::server_secret(cluster).is_some() { "https" } else { "http" };
+    format!("{scheme}://{}:2379", host(cluster, member))
 }
 
 /// The URL at which other members reach any member.
 #[must_use]
 pub fn peers_url(cluster: &EtcdCluster) -> String {
     let key = &cluster.meta.key;
-    format!("http://{}.{}.svc{}:2380", key.name, key.namespace, domain(cluster))
+    format!("{}://{}.{}.svc{}:2380", peer_scheme(cluster), key.name, key.namespace, domain(cluster))
+}
+
+fn peer_scheme(cluster: &EtcdCluster) -> &'static str {
+    if tls::peer_secret(cluster).is_some() { "https" } else { "http" }
 }
 
 /// The name of the member with a peer URL: the first label of its host.

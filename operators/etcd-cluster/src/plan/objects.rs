@@ -15,10 +15,13 @@ mod programs;
 mod recovery;
 mod restore;
 mod services;
+mod tls;
 mod trial;
 mod volume_facts;
 
-pub(super) use annotations::{PLACEMENT, QUOTA, RESTARTS, RETIRING, TEMPLATE, VERSION, VOLUME};
+pub(super) use annotations::{
+    AUTHORITIES, CLIENT_TLS, PEER_SECRET, PLACEMENT, QUOTA, RESTARTS, RETIRING, TEMPLATE, VERSION, VOLUME,
+};
 pub(super) use budget::budget;
 pub use claim::default_class_probe;
 pub(super) use claim::{
@@ -42,5 +45,6 @@ pub(super) use programs::{AGENT, AGENT_PATH, ETCD, ETCD_PATH, RECOVER, RESTORE, 
 pub(super) use restore::restore_source;
 pub use services::client_service;
 pub(super) use services::{clients, peers};
+pub(crate) use tls::client_tls;
 pub(super) use trial::{MEMBER, trial};
 pub(super) use volume_facts::{VolumeFacts, has_yet_to_vote, is_retiring, is_to_be_retained};

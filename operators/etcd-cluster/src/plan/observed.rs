@@ -13,8 +13,10 @@ use crate::EtcdCluster;
 
 pub mod claims;
 mod etcd;
+mod tls;
 
 pub use etcd::{Alarm, Defragmentation, EndpointStatus, Etcd, ListedMember};
+pub use tls::ObservedTls;
 
 /// A cluster and everything that the plan depends on.
 #[derive(Debug)]
@@ -62,6 +64,8 @@ pub struct Observed {
     pub pod_rejected: Option<String>,
     /// Why options of etcd in the spec are refused; `cluster` is without them.
     pub options_refused: Option<String>,
+    /// What is known of the Secrets of `spec.TLS`; `cluster` has the TLS that its members can have.
+    pub tls: ObservedTls,
     /// A name that no member has had.
     pub new_member_name: Arc<str>,
     /// Whether a PVC without a class would get one, or why that is not known. Only known before storage is decided.
@@ -95,6 +99,12 @@ pub struct ForeignPod {
 }
 
 impl Observed {
+    /// Whether a part of the spec is refused, or cannot be used, that every new pod would have or lack. No pod is replaced meanwhile.
+    #[must_use]
+    pub fn refuses_new_pods(&self) -> bool {
+        self.options_refused.is_some() || self.tls.refusal.is_some() || self.tls.unusable.is_some()
+    }
+
     /// The pods that are not terminating, with their state.
     pub fn live_pods(&self) -> impl Iterator<Item = (&Pod, &PodDetails)> {
         self.pods.iter().filter(|pod| !pod.meta.deleting).filter_map(|pod| Some((&**pod, pod.details.as_deref()?)))

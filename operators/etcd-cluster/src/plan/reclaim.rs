@@ -6,18 +6,17 @@
 use super::member_set::{MemberSet, MemberView};
 use super::membership::EtcdStep;
 use super::size::humanize_bytes;
-use super::{Alarm, Defragmentation, Observed, space};
+use super::{Defragmentation, Observed, space};
 
 /// The next step to make room, with quorum. None if there is no alarm, or keys need the space: then other steps continue, for example
 /// with a larger quota.
 pub(super) fn step(observed: &Observed, members: &MemberSet<'_>) -> Option<EtcdStep> {
-    let raised = observed.etcd.alarms.iter().any(|(_, alarm)| *alarm == Alarm::NoSpace);
+    let raised = space::is_alarm_raised(observed);
     let healthy = members.listed().all(|member| member.is_healthy() && member.ready);
     let quota = space::least_quota(observed, members).filter(|_| raised && healthy)?;
     let lacks_room = |member: &&MemberView<'_>| !space::has_room(size(member), quota);
     members.listed().find(lacks_room)?;
-    let leader = members.leader();
-    let revision = leader.and_then(|leader| leader.endpoint).map(|endpoint| endpoint.revision)?;
+    let revision = members.leader().and_then(|leader| leader.endpoint).map(|endpoint| endpoint.revision)?;
     // The first revision has no earlier one.
     if !observed.etcd.is_compacted && revision > 1 {
         return Some(EtcdStep::Compact { revision });
@@ -29,9 +28,7 @@ pub(super) fn step(observed: &Observed, members: &MemberSet<'_>) -> Option<EtcdS
         // A client has deleted keys since.
         Some(Defragmentation::Done { revision: then, recently }) => !recently && *then != revision,
     };
-    let leads = |member: &MemberView<'_>| leader.is_some_and(|leader| leader.name == member.name);
-    let next = || members.listed().filter(lacks_room).filter(may_begin);
-    let member = next().find(|member| !leads(member)).or_else(|| next().next())?;
+    let member = members.leader_last(members.listed().filter(lacks_room).filter(may_begin))?;
     Some(EtcdStep::Defragment { name: member.name.clone(), revision })
 }
 

@@ -177,10 +177,15 @@ fn what_to_raise(spec: &EtcdClusterSpec, quota: Option<u64>, room: Option<u64>) 
     }
 }
 
+/// Whether the alarm NOSPACE is raised: etcd rejects writes for lack of space.
+pub(super) fn is_alarm_raised(observed: &Observed) -> bool {
+    observed.etcd.alarms.iter().any(|(_, alarm)| *alarm == Alarm::NoSpace)
+}
+
 /// Whether etcd rejects writes for lack of space, or soon will.
 fn is_short(observed: &Observed, members: &MemberSet<'_>) -> bool {
-    let refuses = observed.etcd.alarms.iter().any(|(_, alarm)| *alarm == Alarm::NoSpace);
-    refuses || quota(observed, members).zip(largest(members)).is_some_and(|(quota, largest)| largest >= quota / 10 * 8)
+    is_alarm_raised(observed)
+        || quota(observed, members).zip(largest(members)).is_some_and(|(quota, largest)| largest >= quota / 10 * 8)
 }
 
 /// Whether space is short, and a member's volume has grown so that its database may grow with a new pod.

@@ -42,6 +42,7 @@ fn observed(spec: &Value, status: &EtcdClusterStatus) -> Observed {
         known_good: BTreeMap::new(),
         pod_rejected: None,
         options_refused: None,
+        tls: ObservedTls::default(),
         cluster_version: None,
         new_member_name: "c-aaaaaaaaaa".into(),
         default_class: Some(Ok(true)),
@@ -106,14 +107,6 @@ fn the_first_members_name_follows_from_the_cluster() {
     let seen = observed(&json!({ "size": 3 }), &decided());
     let name = names::first(&seen.cluster);
     assert!(names::is_generated(&seen.cluster, &name) && name == names::first(&seen.cluster));
-}
-
-#[test]
-fn tls_is_rejected_and_nothing_is_created() {
-    let spec = json!({ "size": 3, "TLS": { "static": { "member": { "peerSecret": "p" } } } });
-    let (effects, status) = planned(&spec, &decided());
-    assert!(effects.is_empty());
-    assert_eq!(reason(&status, "Stalled"), (ConditionStatus::True, "TLSNotSupported".to_owned()));
 }
 
 #[test]
@@ -215,6 +208,7 @@ mod refused;
 mod restored_volumes;
 mod retries;
 mod space;
+mod tls;
 mod unreached;
 mod unreadable;
 mod volumes;

@@ -62,7 +62,7 @@ fn decide(
         // The status records the decision about storage before the first member relies on it.
         return (EtcdStep::Rest, Vec::new(), Vec::new());
     }
-    if let (Some((reason, message)), None) = (desired::unsupported(cluster), &cluster.status.cluster_id) {
+    if let (Some((reason, message)), None) = (desired::unsupported(observed), &cluster.status.cluster_id) {
         return (EtcdStep::stuck(reason, message), Vec::new(), Vec::new());
     }
     if let Some((reason, message)) = options::bootstrap_refusal(observed, members) {

@@ -90,7 +90,7 @@ impl Process {
     }
 
     pub fn endpoint(&self) -> MemberEndpoint {
-        (self.name.into(), self.host.as_str().into())
+        MemberEndpoint::plain(self.name, &self.host)
     }
 
     pub async fn client(&self) -> Client {

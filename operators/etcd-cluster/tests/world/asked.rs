@@ -31,7 +31,7 @@ use Refusal::{Done, Wait};
 impl Etcds {
     /// The result of a query of these endpoints. The operator cannot reach those in `cut`.
     pub fn query(&self, endpoints: &[MemberEndpoint], cut: &BTreeSet<String>, latched: Option<u64>) -> Etcd {
-        let answer = |(pod, ip): &(Arc<str>, Box<str>)| (pod.clone(), self.endpoint(pod, ip, cut));
+        let answer = |of: &MemberEndpoint| (of.pod.clone(), self.endpoint(&of.pod, &of.address, cut));
         let endpoints: std::collections::BTreeMap<_, _> = endpoints.iter().map(answer).collect();
         let can = endpoints.values().flatten().filter(|endpoint| {
             let counts = latched.is_none_or(|latched| endpoint.cluster_id == latched);

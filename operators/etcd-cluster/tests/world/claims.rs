@@ -5,7 +5,7 @@ use runtime::projections::{Pod, Pvc};
 use serde_json::{Value, json};
 
 use crate::bench::Bench;
-use crate::faults::{Edit, Step, name_of};
+use crate::faults::{Edit, Step};
 use crate::stories::settle;
 
 /// Edits of a PVC's labels: one is removed or set, or all are removed.
@@ -27,10 +27,6 @@ fn settled(spec: &Value) -> Bench {
     bench
 }
 
-fn members(bench: &Bench) -> Vec<String> {
-    bench.cluster().expect("it is latched").members.iter().map(|member| name_of(member).to_owned()).collect()
-}
-
 fn relabel(bench: &mut Bench, member: &str, (label, value): (&str, Option<&str>)) {
     let key = bench.key.sibling(member);
     bench.world.edit(Pvc::KIND, &key, |claim| {
@@ -46,7 +42,7 @@ fn relabel(bench: &mut Bench, member: &str, (label, value): (&str, Option<&str>)
 /// Settles the cluster with the same members, on the same volumes, and with all labels restored.
 fn keeps_members(mut bench: Bench, before: &[String], why: &str) {
     settle(&mut bench);
-    assert_eq!(members(&bench), before, "{why}: {}", bench.story());
+    assert_eq!(bench.members(), before, "{why}: {}", bench.story());
     let labels = |name: &String| {
         let claim = bench.world.get(Pvc::KIND, &bench.key.sibling(name)).expect("it is there");
         claim["metadata"]["labels"].as_object().expect("it has labels").keys().cloned().collect::<Vec<_>>()
@@ -59,7 +55,7 @@ fn keeps_members(mut bench: Bench, before: &[String], why: &str) {
 fn a_terminating_claim_with_edited_labels_is_released() {
     for edit in EDITS {
         let mut bench = settled(&json!({ "size": 3 }));
-        let member = members(&bench)[1].clone();
+        let member = bench.members()[1].clone();
         let place = bench.place_of(&member);
         bench.take(&Step::DropClaim(place));
         relabel(&mut bench, &member, edit);
@@ -73,7 +69,7 @@ fn a_claim_with_edited_labels_still_belongs_to_its_member() {
     for edit in EDITS {
         for (size, lost) in [(3, 0), (3, 1), (1, 1), (3, 3)] {
             let mut bench = settled(&json!({ "size": size }));
-            let before = members(&bench);
+            let before = bench.members();
             let why = format!("{edit:?}, {lost} of {size} pods");
             let writes = bench.world.writes;
             relabel(&mut bench, &before[0], edit);
@@ -91,7 +87,7 @@ fn a_claim_with_edited_labels_still_belongs_to_its_member() {
 fn a_claim_with_edited_labels_is_found_without_a_status() {
     for edit in EDITS {
         let mut bench = settled(&json!({ "size": 3 }));
-        let before = members(&bench);
+        let before = bench.members();
         relabel(&mut bench, &before[0], edit);
         bench.take(&Step::LoseStatus);
         keeps_members(bench, &before, &format!("{edit:?}"));
@@ -101,7 +97,7 @@ fn a_claim_with_edited_labels_is_found_without_a_status() {
 #[test]
 fn a_foreign_claim_with_a_members_name_is_not_changed() {
     let mut bench = settled(&json!({ "size": 3 }));
-    let before = members(&bench);
+    let before = bench.members();
     let key = bench.key.sibling(&before[0]);
     bench.world.remove(Pod::KIND, &key);
     bench.world.remove(Pvc::KIND, &key);
@@ -109,17 +105,17 @@ fn a_foreign_claim_with_a_members_name_is_not_changed() {
     bench.take(&Step::Calm(30));
     let ready = bench.condition("Ready").expect("a message").clone();
     assert_eq!(ready["reason"], "NameTaken", "{}", bench.story());
-    assert_eq!(members(&bench), before, "{}", bench.story());
+    assert_eq!(bench.members(), before, "{}", bench.story());
     bench.world.remove(Pvc::KIND, &key);
     settle(&mut bench);
-    assert!(!members(&bench).contains(&before[0]), "{}", bench.story());
+    assert!(!bench.members().contains(&before[0]), "{}", bench.story());
 }
 
 #[test]
 fn a_member_restarts_on_a_claim_that_a_user_marked_as_retired() {
     for (size, lost) in [(3, 0), (3, 1), (1, 1), (3, 3)] {
         let mut bench = settled(&json!({ "size": size }));
-        let before = members(&bench);
+        let before = bench.members();
         relabel(&mut bench, &before[0], (RETIRED, Some("true")));
         for pod in &before[..lost] {
             bench.world.delete(Pod::KIND, &bench.key.sibling(pod));

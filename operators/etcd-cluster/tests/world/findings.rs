@@ -7,7 +7,7 @@ use runtime::testing::fault_injection::ReconcileFaults;
 use serde_json::{Value, json};
 
 use crate::bench::Bench;
-use crate::faults::{Edit, Step, name_of};
+use crate::faults::{Edit, Step};
 use crate::kubelet::seen;
 use crate::pods::PodSeen;
 use crate::stories::{settle, version};
@@ -18,10 +18,6 @@ fn settled(spec: &Value) -> Bench {
     bench
 }
 
-fn members(bench: &Bench) -> Vec<String> {
-    bench.cluster().expect("it is latched").members.iter().map(|member| name_of(member).to_owned()).collect()
-}
-
 #[test]
 fn of_five_the_failed_one_is_removed_first() {
     for node in 0..4 {
@@ -29,7 +25,7 @@ fn of_five_the_failed_one_is_removed_first() {
         bench.take(&Step::Node { node, up: false });
         bench.take(&Step::Edit(Edit::Size(3)));
         bench.take(&Step::Calm(30));
-        let left = members(&bench);
+        let left = bench.members();
         assert_eq!(left.len(), 3, "{}", bench.story());
         let cluster = bench.cluster().expect("it is latched");
         let up = |member: &etcd_cluster::plan::ListedMember| cluster.together.contains_key(&member.id);
@@ -136,7 +132,7 @@ fn an_idle_cluster_grows_and_replaces_members() {
     settle(&mut bench);
     bench.take(&Step::EvictFully(1));
     settle(&mut bench);
-    assert_eq!(members(&bench).len(), 5);
+    assert_eq!(bench.members().len(), 5);
 }
 
 #[test]
@@ -214,7 +210,7 @@ fn no_foreign_pod_is_selected_while_a_pods_labels_are_restored() {
 fn deleted_claims_are_reported_and_their_members_replaced_one_by_one() {
     for size in [1, 2, 3, 5] {
         let mut bench = settled(&json!({ "size": size }));
-        let before = members(&bench);
+        let before = bench.members();
         for member in &before {
             bench.world.delete(Pvc::KIND, &bench.key.sibling(member));
         }
@@ -224,7 +220,7 @@ fn deleted_claims_are_reported_and_their_members_replaced_one_by_one() {
         assert_eq!(reason("Durable"), Some((json!("False"), json!("ClaimTerminating"))), "{}", bench.story());
         assert!(bench.events.iter().any(|reason| reason == "ClaimTerminating"), "{:?}", bench.events);
         settle(&mut bench);
-        assert!(members(&bench).iter().all(|member| !before.contains(member)), "{}", bench.story());
+        assert!(bench.members().iter().all(|member| !before.contains(member)), "{}", bench.story());
         let terminating = |claim: &Value| !claim["metadata"]["deletionTimestamp"].is_null();
         assert!(!bench.world.all(Pvc::KIND).any(|(_, claim)| terminating(claim)), "{}", bench.story());
     }
@@ -233,26 +229,26 @@ fn deleted_claims_are_reported_and_their_members_replaced_one_by_one() {
 #[test]
 fn no_member_is_removed_before_another_votes_in_its_place() {
     let mut bench = settled(&json!({ "size": 3 }));
-    let before = members(&bench);
+    let before = bench.members();
     bench.world.delete(Pvc::KIND, &bench.key.sibling(&before[0]));
     // The replacement makes no progress, as without a node for a fourth member.
     bench.take(&Step::Pace { slow: true, lazy: false });
     bench.take(&Step::Calm(30));
-    assert!(before.iter().all(|member| members(&bench).contains(member)), "{}", bench.story());
+    assert!(before.iter().all(|member| bench.members().contains(member)), "{}", bench.story());
     settle(&mut bench);
-    assert!(!members(&bench).contains(&before[0]), "{}", bench.story());
+    assert!(!bench.members().contains(&before[0]), "{}", bench.story());
 }
 
 #[test]
 fn before_3_3_a_leader_whose_claim_is_deleted_is_removed_without_a_transfer() {
     for size in [1, 3] {
         let mut bench = settled(&json!({ "size": size, "version": "3.2.13" }));
-        let before = members(&bench);
+        let before = bench.members();
         for member in &before {
             bench.world.delete(Pvc::KIND, &bench.key.sibling(member));
         }
         settle(&mut bench);
-        assert!(members(&bench).iter().all(|member| !before.contains(member)), "{}", bench.story());
+        assert!(bench.members().iter().all(|member| !before.contains(member)), "{}", bench.story());
         assert_eq!(bench.guard.led, 0, "{}", bench.story());
     }
 }
@@ -263,12 +259,12 @@ fn new_pods_and_another_minor_version_are_requested_at_once() {
     for (from, to) in [("3.6.16", "v3.7.3"), ("3.5.35", "3.6.16"), ("3.5.35", "3.5.16")] {
         for size in 1..=3 {
             let mut bench = settled(&json!({ "size": size, "version": from }));
-            let before = members(&bench);
+            let before = bench.members();
             bench.take(&Step::Edit(Edit::Quota(true)));
             bench.take(&Step::Edit(Edit::Version(version(to))));
             settle(&mut bench);
             let runs = bench.etcds.processes.values().all(|of| of.version.to_string() == to.trim_start_matches('v'));
-            assert!(runs && members(&bench) == before, "{}", bench.story());
+            assert!(runs && bench.members() == before, "{}", bench.story());
         }
     }
 }

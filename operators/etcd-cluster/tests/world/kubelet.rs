@@ -97,7 +97,7 @@ impl Kubelet {
                 &*life
             });
             let status = match life {
-                Some(life) => status(life),
+                Some(life) => life.status(),
                 None => Report { unscheduled: Some("no node for it, or no volume"), ..Report::default() }.status(),
             };
             if world.get(Pod::KIND, &pod.key).is_some_and(|live| live["status"] != status) {
@@ -255,20 +255,6 @@ fn reject(world: &mut FakeCluster, pod: &PodSeen, now: Timestamp) {
             live["metadata"]["creationTimestamp"] = json!(now);
         });
     }
-}
-
-fn status(life: &Life) -> Value {
-    Report {
-        ip: &life.ip,
-        unscheduled: None,
-        ready: life.ready.0,
-        ready_since: Some(life.ready.1),
-        trial: life.trial.as_ref(),
-        wait: Some(&life.wait),
-        etcd: Some(&life.etcd),
-        image: &life.image,
-    }
-    .status()
 }
 
 /// Removes terminating PVCs that no pod uses and that have no finalizer.

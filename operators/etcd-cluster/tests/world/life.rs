@@ -2,9 +2,10 @@
 
 use etcd_cluster::plan::version::Version;
 use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
 
 use crate::agent;
-use crate::pods::{ContainerState, PodSeen};
+use crate::pods::{ContainerState, PodSeen, Report};
 use crate::raft::{Data, Etcds, Process};
 
 /// How long after a restart of a container its pod is still reported as ready. Then it is not ready for as long again, because
@@ -40,6 +41,21 @@ impl Life {
     /// Whether the startup probe keeps the pod from being ready.
     pub fn is_reprobed(&self, now: Timestamp) -> bool {
         self.is_unstable(now) && self.etcd.since.is_some_and(|since| now.duration_since(since) >= STALE)
+    }
+
+    /// The status of the pod, as the kubelet reports it.
+    pub fn status(&self) -> Value {
+        Report {
+            ip: &self.ip,
+            unscheduled: None,
+            ready: self.ready.0,
+            ready_since: Some(self.ready.1),
+            trial: self.trial.as_ref(),
+            wait: Some(&self.wait),
+            etcd: Some(&self.etcd),
+            image: &self.image,
+        }
+        .status()
     }
 }
 

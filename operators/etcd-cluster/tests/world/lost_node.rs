@@ -5,19 +5,15 @@ use runtime::projections::{Pod, Pvc};
 use serde_json::json;
 
 use crate::bench::Bench;
-use crate::faults::{Step, name_of};
+use crate::faults::Step;
 use crate::stories::settle;
-
-fn members(bench: &Bench) -> Vec<String> {
-    bench.cluster().expect("it is latched").members.iter().map(|member| name_of(member).to_owned()).collect()
-}
 
 /// Three members, of which the node of the second one is down; Kubernetes deletes its pod if it `evicts`.
 fn with_a_lost_node(replace_after: Option<&str>, evicts: bool) -> (Bench, Vec<String>) {
     let storage = json!({ "size": "1Gi", "onDelete": "Delete" });
     let mut bench = Bench::new(&json!({ "size": 3, "storage": storage, "replaceAfter": replace_after }));
     settle(&mut bench);
-    let before = members(&bench);
+    let before = bench.members();
     let key = bench.key.sibling(&before[1]);
     let uid = bench.world.get(Pod::KIND, &key).expect("a pod")["metadata"]["uid"].as_str().expect("a uid").to_owned();
     let node = bench.kubelet.node_of(&uid).expect("a node");
@@ -35,14 +31,14 @@ fn a_member_is_replaced_elsewhere_and_its_volume_stays() {
         let (mut bench, before) = with_a_lost_node(Some("10m"), evicts);
         bench.take(&Step::Wait(9));
         bench.take(&Step::Calm(5));
-        assert_eq!(members(&bench), before, "{}", bench.story());
+        assert_eq!(bench.members(), before, "{}", bench.story());
         bench.take(&Step::Wait(1));
         bench.take(&Step::Calm(60));
-        let after = members(&bench);
+        let after = bench.members();
         assert!(after.len() == 3 && !after.contains(&before[1]), "{}", bench.story());
         assert!(bench.is("QuorumHealthy") && bench.is("Ready"), "{}", bench.story());
         settle(&mut bench);
-        assert_eq!(members(&bench), after, "it does not come back: {}", bench.story());
+        assert_eq!(bench.members(), after, "it does not come back: {}", bench.story());
         let claim = bench.world.get(Pvc::KIND, &bench.key.sibling(&before[1])).expect("its volume is retained");
         assert!(claim["metadata"]["labels"]["multi-operator.example.com/retired"].is_string(), "{claim}");
     }
@@ -55,7 +51,7 @@ fn without_such_a_time_a_member_waits_for_its_node() {
         bench.take(&Step::Wait(60));
         bench.take(&Step::Calm(5));
     }
-    assert_eq!(members(&bench), before, "{}", bench.story());
+    assert_eq!(bench.members(), before, "{}", bench.story());
     settle(&mut bench);
-    assert_eq!(members(&bench), before, "{}", bench.story());
+    assert_eq!(bench.members(), before, "{}", bench.story());
 }

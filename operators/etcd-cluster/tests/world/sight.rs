@@ -8,7 +8,7 @@ use std::time::Duration;
 use api::ReconcileReason;
 use etcd_cluster::EtcdCluster;
 use etcd_cluster::etcd::MemberEndpoint;
-use etcd_cluster::observe::{ObjectLookup, Queries, observe};
+use etcd_cluster::observe::{ObjectLookup, Queries, SecretLookup, observe};
 use etcd_cluster::plan::{Etcd, Observed, objects};
 use futures::FutureExt as _;
 use jiff::Timestamp;
@@ -60,6 +60,10 @@ impl Queries for Model<'_> {
     fn pod(&self, name: &str) -> impl Future<Output = Result<Option<Value>, Error>> + Send {
         let pod = self.0.world.get(Pod::KIND, &self.0.key.sibling(name)).cloned();
         ready(if self.0.blind { Err(unavailable()) } else { Ok(pod) })
+    }
+
+    fn secret(&self, _: &str, _: Duration) -> impl Future<Output = SecretLookup> + Send {
+        ready(SecretLookup::Absent)
     }
 
     fn labeled_pods(&self, cluster: &EtcdCluster) -> impl Future<Output = Option<Vec<ObjectMeta>>> + Send {

@@ -5,6 +5,7 @@ use runtime::projections::Pod;
 use serde_json::Value;
 
 use crate::bench::Bench;
+use crate::faults::name_of;
 use crate::raft::Cluster;
 
 impl Bench {
@@ -32,6 +33,11 @@ impl Bench {
     /// The ids of its members, in order.
     pub fn ids(&self) -> Vec<u64> {
         self.cluster().expect("it is latched").members.iter().map(|member| member.id).collect()
+    }
+
+    /// The names of its members, in order.
+    pub fn members(&self) -> Vec<String> {
+        self.cluster().expect("it is latched").members.iter().map(|member| name_of(member).to_owned()).collect()
     }
 
     /// The index by which a step picks that pod.

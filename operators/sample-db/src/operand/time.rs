@@ -1,6 +1,6 @@
 //! Pure: points in time, in whole seconds as in status.
 
-use api::sample_db::span;
+use api::time::span;
 use jiff::{Timestamp, Unit};
 
 /// The time after that span, in whole seconds.

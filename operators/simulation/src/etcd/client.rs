@@ -72,7 +72,7 @@ impl SimulatedEtcdClient {
         self.call(address, timeout, |etcds, pod| status(etcds, pod)).await
     }
 
-    async fn member(&self, (pod, address): &MemberEndpoint) -> MemberResponse {
+    async fn member(&self, MemberEndpoint { pod, address, .. }: &MemberEndpoint) -> MemberResponse {
         let status = self.status(address, QUERY_TIMEOUT).await;
         MemberResponse { pod: pod.clone(), address: address.clone(), status }
     }

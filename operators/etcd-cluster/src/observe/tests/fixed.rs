@@ -63,6 +63,11 @@ impl Queries for Fixed {
         ready(if self.unanswered { Err(Error::transient(api::ReconcileReason::Conflict, "no")) } else { Ok(pod) })
     }
 
+    fn secret(&self, name: &str, _: Duration) -> impl Future<Output = SecretLookup> + Send {
+        self.record(format!("Secret {name}"));
+        ready(SecretLookup::Absent)
+    }
+
     fn labeled_pods(&self, _: &EtcdCluster) -> impl Future<Output = Option<Vec<ObjectMeta>>> + Send {
         self.record("labeled pods");
         ready(self.pods.clone())

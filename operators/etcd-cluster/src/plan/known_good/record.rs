@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use api::etcd_cluster::PodPolicy;
+use api::etcd_cluster::{PodPolicy, TlsPolicy};
 use serde::{Deserialize, Serialize};
 
 use crate::plan::names;
@@ -21,6 +21,8 @@ pub struct KnownGoodConfig {
     pub(super) options: BTreeMap<String, String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) quota: Option<String>,
+    #[serde(default, rename = "TLS", skip_serializing_if = "Option::is_none")]
+    pub(super) tls: Option<TlsPolicy>,
 }
 
 impl KnownGoodConfig {

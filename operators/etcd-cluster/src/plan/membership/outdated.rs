@@ -10,10 +10,10 @@ pub(in crate::plan) fn is_to_be_recreated(member: &MemberView<'_>, desired: &Des
     desired.durable && !member.has_unusable_claim() && needs_new_pod(member, desired)
 }
 
-/// Whether a rolling update has to reach a member. There is none while options are refused: the desired state lacks them, so it
-/// is not what the user specified either.
+/// Whether a rolling update has to reach a member. There is none while a part of the spec is refused: the desired state
+/// lacks it, so it is not what the user specified either.
 pub(in crate::plan) fn needs_rollout(observed: &Observed, member: &MemberView<'_>, desired: &Desired) -> bool {
-    observed.options_refused.is_none() && is_outdated(member, desired)
+    !observed.refuses_new_pods() && is_outdated(member, desired)
 }
 
 /// Whether a member needs a new pod, or its pod a new image.

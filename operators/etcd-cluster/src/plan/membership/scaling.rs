@@ -112,7 +112,9 @@ fn scale_up(observed: &Observed, members: &MemberSet<'_>, desired: &Desired) -> 
             .pod_rejected
             .as_deref()
             .map(|why| EtcdStep::stuck(EtcdClusterReason::PodRefused, rejected_message(why)));
-        return refused
+        let unusable = observed.tls.unusable.clone().map(|(reason, why)| EtcdStep::stuck(reason, why));
+        return unusable
+            .or(refused)
             .unwrap_or_else(|| EtcdStep::Start { name: next_name(observed, members), state: InitialState::Existing });
     };
     if is_outdated(member, desired) || member.has_unusable_claim() {
@@ -136,7 +138,8 @@ fn rejected_message(why: &str) -> String {
 /// votes.
 fn start_next(observed: &Observed, members: &MemberSet<'_>, desired: &Desired) -> Option<EtcdStep> {
     let healthy = members.voters().all(MemberView::is_healthy);
-    (is_next_to_start(members, desired) && healthy && observed.pod_rejected.is_none())
+    let accepted = observed.pod_rejected.is_none() && observed.tls.unusable.is_none();
+    (is_next_to_start(members, desired) && healthy && accepted)
         .then(|| EtcdStep::Start { name: next_name(observed, members), state: InitialState::Existing })
 }
 

@@ -14,7 +14,7 @@ pub(super) fn with_surge_member(observed: &Observed, members: &MemberSet<'_>, de
     let no_surge = members.voters().count() <= desired.size;
     let surges = no_surge
         && needs_surge_member(observed, members, desired)
-        && (desired.durable || observed.pod_rejected.is_none() && observed.options_refused.is_none());
+        && (desired.durable || observed.pod_rejected.is_none() && !observed.refuses_new_pods());
     Desired { size: desired.size + usize::from(surges), ..desired.clone() }
 }
 

@@ -13,5 +13,11 @@ pub(in crate::plan) const RETIRING: &str = "multi-operator.example.com/retiring"
 pub(in crate::plan) const RESTARTS: &str = "multi-operator.example.com/restarts";
 /// Annotation with the size of the member's volume for which its pod, and its limits, were created, in bytes.
 pub(in crate::plan) const VOLUME: &str = "multi-operator.example.com/volume";
+/// Annotation of members that use TLS among themselves, on pods and PVCs: the Secret with their certificate.
+pub(in crate::plan) const PEER_SECRET: &str = "multi-operator.example.com/peer-secret";
+/// Annotation of pods that serve clients with TLS: the Secret with the operator's client certificate.
+pub(in crate::plan) const CLIENT_TLS: &str = "multi-operator.example.com/client-tls";
+/// Annotation of such pods with a fingerprint of the authorities that they verify others by.
+pub(in crate::plan) const AUTHORITIES: &str = "multi-operator.example.com/authorities";
 /// Annotation that earlier managers set instead: the quota of the member's database, in bytes, if it follows from the volume.
 pub(in crate::plan) const QUOTA: &str = "multi-operator.example.com/quota";

@@ -14,7 +14,7 @@ use runtime::projections::Pvc;
 
 use serde_json::json;
 
-use super::annotations::RETIRING;
+use super::annotations::{PEER_SECRET, RETIRING};
 use super::labels::{
     JOINING, KNOWN_GOOD, KNOWN_GOOD_SPEC, MEMBER_NAME, NAMESPACE, NEXT, OWNER_UID, RETIRED, RETIRED_BY, member_labels,
 };
@@ -23,6 +23,7 @@ use crate::EtcdCluster;
 use crate::plan::known_good::KnownGoodConfig;
 use crate::plan::member_set::MemberSet;
 use crate::plan::size::bytes;
+use crate::plan::tls;
 
 /// The size of volumes if the spec has none.
 const DEFAULT_SIZE: &str = "1Gi";
@@ -66,7 +67,10 @@ pub(in crate::plan) fn claim(cluster: &EtcdCluster, member: &str, inputs: ClaimI
     labels.insert(NAMESPACE.to_owned(), cluster.meta.key.namespace.to_string());
     let owned = child_meta(&EtcdCluster::KIND, &cluster.meta);
     let owner_references = if policy(cluster) == OnDelete::Delete { owned.owner_references } else { None };
-    let annotations = owner_references.is_none().then(argocd_no_prune_annotations);
+    let mut annotations = owner_references.is_none().then(argocd_no_prune_annotations);
+    if let Some(secret) = tls::peer_secret(cluster) {
+        annotations.get_or_insert_default().insert(PEER_SECRET.to_owned(), secret.to_owned());
+    }
     let metadata = ObjectMeta { labels: Some(labels), annotations, owner_references, ..ObjectMeta::default() };
     let claim =
         PersistentVolumeClaim { metadata, spec: Some(spec(cluster, inputs.live.or(inputs.peer))), status: None };

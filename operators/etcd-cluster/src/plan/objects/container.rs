@@ -12,8 +12,8 @@ use runtime::pod::{self, command_line, mount, restricted_container};
 use super::given::{is_given, largest_request, quota_follows_volume};
 use super::initial_state::{InitialState, START};
 use super::ports::{CLIENT_PORT, METRICS_PORT, PEER_PORT, VOLUME_PORT};
-use super::probes;
 use super::programs::{AGENT, AGENT_PATH, ETCD, ETCD_PATH, WAIT};
+use super::{probes, tls};
 use crate::EtcdCluster;
 use crate::plan::desired::Desired;
 use crate::plan::names::{client_url, peer_url, peers_url};
@@ -59,7 +59,7 @@ pub(super) fn init(
         env: Some(agent_variables(state)),
         resources: resources(cluster),
         security_context: Some(restricted_container()),
-        volume_mounts: Some(mounts()),
+        volume_mounts: Some(mounts_with_tls(cluster)),
         ..Container::default()
     });
     steps
@@ -113,6 +113,7 @@ pub(super) fn etcd(
     let run = EtcdRun {
         state: AGENT_DIR.into(),
         member: member_args(cluster, member, state),
+        server_tls: tls::server_dir(cluster).map(Into::into),
         command,
         ..volume.map_or_else(EtcdRun::default, |volume| limits(cluster, volume))
     };
@@ -142,7 +143,7 @@ pub(super) fn etcd(
         security_context: Some(restricted_container()),
         // The termination message tells a corrupt volume from a bad flag.
         termination_message_policy: Some("FallbackToLogsOnError".to_owned()),
-        volume_mounts: Some(mounts()),
+        volume_mounts: Some(mounts_with_tls(cluster)),
         ..Container::default()
     }
 }
@@ -161,18 +162,20 @@ pub(super) fn member_args(cluster: &EtcdCluster, member: &str, state: InitialSta
             InitialState::Existing => Expect::Join,
             InitialState::Restart | InitialState::Recover => Expect::Data,
         },
+        peer_tls: tls::peer_dir(cluster).map(Into::into),
     }
 }
 
 /// etcd and its arguments. The agent adds the members at the first start.
 fn arguments(cluster: &EtcdCluster, desired: &Desired, member: &str) -> Vec<String> {
+    let [peers, clients] = tls::listeners(cluster);
     let mut arguments = vec![
         ETCD_PATH.to_owned(),
         format!("--name={member}"),
         format!("--data-dir={DATA_DIR}"),
         format!("--initial-advertise-peer-urls={}", peer_url(cluster, member)),
-        format!("--listen-peer-urls=http://0.0.0.0:{PEER_PORT}"),
-        format!("--listen-client-urls=http://0.0.0.0:{CLIENT_PORT}"),
+        peers,
+        clients,
         format!("--advertise-client-urls={}", client_url(cluster, member)),
     ];
     if probes::has_metrics_listener(&desired.version) {
@@ -214,6 +217,10 @@ fn compaction(cluster: &EtcdCluster, desired: &Desired, volume: u64) -> Vec<Stri
 
 pub(super) fn mounts() -> Vec<VolumeMount> {
     vec![mount(DATA_VOLUME, DATA_MOUNT), mount(AGENT_VOLUME, AGENT_DIR)]
+}
+
+fn mounts_with_tls(cluster: &EtcdCluster) -> Vec<VolumeMount> {
+    mounts().into_iter().chain(tls::mounts(cluster)).collect()
 }
 
 /// The environment variables of the agent.

@@ -14,14 +14,16 @@ use runtime::pod::{claim_volume, empty_volume, non_empty, restricted};
 use runtime::projections::Pod;
 use serde_json::{Value, json};
 
-use super::annotations::{PLACEMENT, RESTARTS, RETIRING, TEMPLATE, VERSION, VOLUME};
+use super::annotations::{
+    AUTHORITIES, CLIENT_TLS, PEER_SECRET, PLACEMENT, RESTARTS, RETIRING, TEMPLATE, VERSION, VOLUME,
+};
 use super::initial_state::{InitialState, START};
 use super::labels::{OWNER_UID, member_labels, selector};
 use super::programs::ETCD;
 use super::{claim, container, recovery, restore};
 use crate::EtcdCluster;
 use crate::plan::desired::{self, Desired};
-use crate::plan::{Observed, names};
+use crate::plan::{Observed, effective_tls, names, tls};
 
 /// The user that pods run as.
 pub(crate) const USER: i64 = 1000;
@@ -46,6 +48,7 @@ pub(in crate::plan) fn pod(
     annotations.insert(TEMPLATE.to_owned(), desired.template.clone());
     annotations.insert(PLACEMENT.to_owned(), placement(cluster));
     annotations.extend(volume.map(|bytes| (VOLUME.to_owned(), bytes.to_string())));
+    annotations.extend(tls_annotations(observed, cluster));
     let owned = child_meta(&EtcdCluster::KIND, &cluster.meta);
     let metadata = ObjectMeta { labels: Some(labels), annotations: Some(annotations), ..owned };
     let token = &observed.new_member_name;
@@ -79,6 +82,17 @@ pub(in crate::plan) fn pod(
     };
     let pod = CorePod { metadata, spec: Some(spec), status: None };
     Create::new(Pod::KIND, cluster.meta.key.sibling(member), &pod)
+}
+
+/// What the operator has to know of a pod's TLS.
+fn tls_annotations(observed: &Observed, cluster: &EtcdCluster) -> impl Iterator<Item = (String, String)> {
+    let peers = tls::peer_secret(cluster).map(|secret| (PEER_SECRET, secret.to_owned()));
+    let operator = tls::operator_secret(cluster).unwrap_or_default();
+    let clients = tls::server_secret(cluster).map(|_| (CLIENT_TLS, operator.to_owned()));
+    let authorities =
+        effective_tls::authorities(&observed.tls, &observed.pods).filter(|_| tls::policy(cluster).is_some());
+    let authorities = authorities.map(|authorities| (AUTHORITIES, authorities.to_owned()));
+    [peers, clients, authorities].into_iter().flatten().map(|(name, value)| (name.to_owned(), value))
 }
 
 /// Sets the image of the desired version. Only the container restarts: the pod keeps its address, volume and node.
@@ -137,7 +151,8 @@ fn volumes(cluster: &EtcdCluster, desired: &Desired, member: &str, state: Initia
         false => empty_volume(container::DATA_VOLUME),
     };
     let snapshot = restored(cluster, state).into_iter().flat_map(restore::volumes);
-    [data, empty_volume(container::AGENT_VOLUME)].into_iter().chain(snapshot).collect()
+    let tls = super::tls::volumes(cluster);
+    [data, empty_volume(container::AGENT_VOLUME)].into_iter().chain(snapshot).chain(tls).collect()
 }
 
 /// Spreads members across nodes, if possible.

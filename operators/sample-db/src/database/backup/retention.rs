@@ -1,7 +1,7 @@
 //! Pure: which scheduled snapshots retention keeps.
 
-use api::sample_db::span;
 use api::sample_db_snapshot::SnapshotReason;
+use api::time::span;
 use jiff::Timestamp;
 
 use super::scheduled::is_unfinished;

@@ -1,0 +1,227 @@
+//! Pure: what the Secrets of `spec.TLS` hold, and whether members, clients and the operator can use it.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use agent_protocol::TlsFileNames;
+use jiff::Timestamp;
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::ServerCertVerifier as _;
+use rustls::crypto::{CryptoProvider, ring};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::server::WebPkiClientVerifier;
+use rustls::sign::CertifiedKey;
+use rustls::{CertificateError, ClientConfig, Error, RootCertStore};
+
+/// The three files of a Secret, in PEM.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct TlsPem {
+    /// The name of the Secret, for messages.
+    pub secret: String,
+    /// The certificate, and those between it and the authority.
+    pub certificate: String,
+    /// Its private key.
+    pub key: String,
+    /// The certificates of the authorities.
+    pub authorities: String,
+    names: Option<TlsFileNames>,
+}
+
+/// Without what is secret.
+impl fmt::Debug for TlsPem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TlsPem").field("secret", &self.secret).finish_non_exhaustive()
+    }
+}
+
+/// A certificate with its key, and the authorities that the other side is verified by.
+#[derive(Clone, Debug)]
+pub struct TlsIdentity {
+    pem: TlsPem,
+    leaf: CertificateDer<'static>,
+    /// Between the certificate and its authority.
+    intermediates: Vec<CertificateDer<'static>>,
+    roots: Arc<RootCertStore>,
+}
+
+/// The files of the Secrets that a cluster refers to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TlsPems {
+    /// For connections between members.
+    pub peer: Option<TlsPem>,
+    /// For the listener for clients.
+    pub server: Option<TlsPem>,
+    /// For the operator.
+    pub client: Option<TlsPem>,
+}
+
+impl TlsPems {
+    /// The certificates of the authorities that members verify others by.
+    #[must_use]
+    pub fn authorities(&self) -> String {
+        let of_members = [&self.peer, &self.server].into_iter().flatten();
+        of_members.map(|pem| pem.authorities.trim()).collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// Checks that members can connect to one another, and the operator to them. `member` is the DNS name of one.
+///
+/// # Errors
+/// What cannot be used, and why.
+pub fn check(pems: &TlsPems, member: &str, now: Timestamp) -> Result<(), String> {
+    let parse = |pem: &Option<TlsPem>| pem.as_ref().map(TlsIdentity::parse).transpose();
+    let (peer, server, client) = (parse(&pems.peer)?, parse(&pems.server)?, parse(&pems.client)?);
+    if let Some(peer) = peer {
+        peer.check_as_server(&peer, member, now)?;
+        peer.check_as_client(&peer, now)?;
+    }
+    if let (Some(server), Some(client)) = (server, client) {
+        server.check_as_server(&client, member, now)?;
+        client.check_as_client(&server, now)?;
+    }
+    Ok(())
+}
+
+impl TlsPem {
+    /// The files in the data of a Secret, which `file` reads.
+    ///
+    /// # Errors
+    /// What is missing.
+    pub fn read(
+        secret: &str,
+        layouts: &[TlsFileNames; 2],
+        file: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, String> {
+        let names = TlsFileNames::find(layouts, |name| file(name).is_some());
+        let names = names.map_err(|why| format!("the Secret {secret} cannot be used: {why}"))?;
+        let text = |name| file(name).unwrap_or_default();
+        Ok(Self {
+            secret: secret.to_owned(),
+            certificate: text(names.certificate),
+            key: text(names.key),
+            authorities: text(names.authorities),
+            names: Some(names),
+        })
+    }
+
+    fn wrong(&self, file: impl Fn(&TlsFileNames) -> &'static str, why: &str) -> String {
+        format!("{} of the Secret {} cannot be used: {why}", self.names.as_ref().map_or("", file), self.secret)
+    }
+}
+
+impl TlsIdentity {
+    /// Parses the files.
+    ///
+    /// # Errors
+    /// Which file cannot be used, and why.
+    pub fn parse(pem: &TlsPem) -> Result<Self, String> {
+        let certificates = |text: &str| -> Result<Vec<CertificateDer<'static>>, String> {
+            let all = CertificateDer::pem_slice_iter(text.as_bytes()).collect::<Result<Vec<_>, _>>();
+            let all = all.map_err(|error| error.to_string())?;
+            if all.is_empty() { Err("it has no certificate in PEM".to_owned()) } else { Ok(all) }
+        };
+        let mut chain = certificates(&pem.certificate).map_err(|why| pem.wrong(|names| names.certificate, &why))?;
+        let key = PrivateKeyDer::from_pem_slice(pem.key.as_bytes());
+        let key = key.map_err(|_| pem.wrong(|names| names.key, "it has no private key in PEM"))?;
+        CertifiedKey::from_der(chain.clone(), key, &provider()).map_err(|error| match error {
+            Error::InconsistentKeys(_) => pem.wrong(|names| names.key, "it is not the key of the certificate"),
+            error => pem.wrong(|names| names.key, &error.to_string()),
+        })?;
+        let mut roots = RootCertStore::empty();
+        let wrong = |why: String| pem.wrong(|names| names.authorities, &why);
+        for authority in certificates(&pem.authorities).map_err(wrong)? {
+            roots.add(authority).map_err(|error| wrong(error.to_string()))?;
+        }
+        let intermediates = chain.split_off(1);
+        Ok(Self { pem: pem.clone(), leaf: chain.remove(0), intermediates, roots: Arc::new(roots) })
+    }
+
+    /// Checks that clients with the authorities of `client` accept the certificate from a server of that name.
+    ///
+    /// # Errors
+    /// Why they do not.
+    pub fn check_as_server(&self, client: &Self, name: &str, now: Timestamp) -> Result<(), String> {
+        let verifier = WebPkiServerVerifier::builder_with_provider(Arc::clone(&client.roots), provider()).build();
+        let verifier = verifier.map_err(|error| client.pem.wrong(|names| names.authorities, &error.to_string()))?;
+        let server = ServerName::try_from(name.to_owned()).map_err(|error| format!("{name}: {error}"))?;
+        let verified = verifier.verify_server_cert(&self.leaf, &self.intermediates, &server, &[], unix(now));
+        verified.map(drop).map_err(|error| self.rejected(client, &error))
+    }
+
+    /// Checks that servers with the authorities of `server` accept the certificate from a client.
+    ///
+    /// # Errors
+    /// Why they do not.
+    pub fn check_as_client(&self, server: &Self, now: Timestamp) -> Result<(), String> {
+        let verifier = WebPkiClientVerifier::builder_with_provider(Arc::clone(&server.roots), provider()).build();
+        let verifier = verifier.map_err(|error| server.pem.wrong(|names| names.authorities, &error.to_string()))?;
+        let verified = verifier.verify_client_cert(&self.leaf, &self.intermediates, unix(now));
+        verified.map(drop).map_err(|error| self.rejected(server, &error))
+    }
+
+    /// The PEM files.
+    #[must_use]
+    pub fn pem(&self) -> &TlsPem {
+        &self.pem
+    }
+
+    /// The same for a client.
+    ///
+    /// # Errors
+    /// Of the TLS library.
+    pub fn client_config(&self) -> Result<ClientConfig, String> {
+        let config = ClientConfig::builder_with_provider(provider()).with_safe_default_protocol_versions();
+        let config = config.map_err(|error| error.to_string())?.with_root_certificates(Arc::clone(&self.roots));
+        let key = PrivateKeyDer::from_pem_slice(self.pem.key.as_bytes()).map_err(|error| error.to_string())?;
+        let chain = std::iter::once(&self.leaf).chain(&self.intermediates).cloned().collect();
+        config.with_client_auth_cert(chain, key).map_err(|error| error.to_string())
+    }
+
+    /// Why the other side rejects the certificate, in words that say what to do.
+    fn rejected(&self, other: &Self, error: &Error) -> String {
+        use CertificateError::{
+            BadSignature, ExpiredContext, InvalidPurposeContext, NotValidForNameContext, NotValidYetContext,
+            UnknownIssuer,
+        };
+        let time = |time: &UnixTime| {
+            let time = i64::try_from(time.as_secs()).ok().and_then(|seconds| Timestamp::from_second(seconds).ok());
+            time.map_or_else(String::new, |time| time.to_string())
+        };
+        let why = match error {
+            Error::InvalidCertificate(ExpiredContext { not_after, .. }) => {
+                format!("the certificate expired at {}: renew it", time(not_after))
+            }
+            Error::InvalidCertificate(NotValidYetContext { not_before, .. }) => {
+                format!("the certificate is not valid before {}", time(not_before))
+            }
+            Error::InvalidCertificate(NotValidForNameContext { expected, presented }) => format!(
+                "the certificate is not valid for {}, only for {}",
+                expected.to_str(),
+                if presented.is_empty() { "no name".to_owned() } else { presented.join(", ") }
+            ),
+            // With a bad signature, an authority has the name of the issuer, and another key.
+            Error::InvalidCertificate(UnknownIssuer | BadSignature) => {
+                let authorities = other.pem.names.map_or("", |names| names.authorities);
+                format!("no authority in {authorities} of the Secret {} has signed the certificate", other.pem.secret)
+            }
+            Error::InvalidCertificate(InvalidPurposeContext { required, .. }) => {
+                format!("the certificate lacks the extended key usage {required}")
+            }
+            error => error.to_string(),
+        };
+        self.pem.wrong(|names| names.certificate, &why)
+    }
+}
+
+fn provider() -> Arc<CryptoProvider> {
+    Arc::new(ring::default_provider())
+}
+
+fn unix(now: Timestamp) -> UnixTime {
+    UnixTime::since_unix_epoch(Duration::from_secs(u64::try_from(now.as_second()).unwrap_or(0)))
+}
+
+#[cfg(test)]
+mod tests;

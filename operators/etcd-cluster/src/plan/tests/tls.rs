@@ -1,0 +1,121 @@
+//! TLS by the Secrets of `spec.TLS`.
+
+use api::etcd_cluster::EtcdClusterReason;
+
+use super::*;
+
+fn spec() -> Value {
+    json!({
+        "size": 3,
+        "TLS": { "static": { "member": { "peerSecret": "peer", "serverSecret": "server" }, "operatorSecret": "client" } },
+    })
+}
+
+/// A pod that the plan creates for a cluster of which nothing exists.
+fn first_pod(spec: &Value) -> Value {
+    let seen = Observed {
+        tls: ObservedTls { authorities: Some("a1".to_owned()), ..ObservedTls::default() },
+        ..observed(spec, &decided())
+    };
+    let members = MemberSet::of(&seen, Timestamp::UNIX_EPOCH);
+    let desired = desired::Desired::of(&seen, &members, true);
+    objects::pod(&seen, &seen.cluster, &desired, "c-x", InitialState::New).body
+}
+
+fn flag<'a>(pod: &'a Value, name: &str) -> Option<&'a str> {
+    let command = pod["spec"]["containers"][0]["command"].as_array().unwrap().iter().filter_map(Value::as_str);
+    let mut command = command.skip_while(|word| *word != name && !word.starts_with(&format!("{name}=")));
+    let word = command.next()?;
+    word.split_once('=').map(|(_, value)| value).or_else(|| command.next())
+}
+
+#[test]
+fn members_get_the_certificates_and_listen_with_tls() {
+    let pod = first_pod(&spec());
+    assert_eq!(flag(&pod, "--listen-peer-urls"), Some("https://0.0.0.0:2380"));
+    assert_eq!(flag(&pod, "--listen-client-urls"), Some("https://0.0.0.0:2379"));
+    assert_eq!(flag(&pod, "--advertise-client-urls"), Some("https://c-x.c.n.svc:2379"));
+    assert_eq!(flag(&pod, "--initial-advertise-peer-urls"), Some("https://c-x.c.n.svc:2380"));
+    assert_eq!(flag(&pod, "--peer-tls"), Some("/etc/etcdtls/member/peer-tls"));
+    assert_eq!(flag(&pod, "--server-tls"), Some("/etc/etcdtls/member/server-tls"));
+    let secrets: Vec<_> =
+        pod["spec"]["volumes"].as_array().unwrap().iter().filter_map(|v| v["secret"]["secretName"].as_str()).collect();
+    assert_eq!(secrets, ["peer", "server"], "no member has the operator's key");
+    let annotations = &pod["metadata"]["annotations"];
+    assert_eq!(annotations[objects::PEER_SECRET], "peer");
+    assert_eq!(annotations[objects::CLIENT_TLS], "client");
+    assert_eq!(annotations[objects::AUTHORITIES], "a1");
+}
+
+#[test]
+fn plaintext_is_served_as_well_on_request_and_without_tls_nothing_changes() {
+    let mut both = spec();
+    both["TLS"]["allowPlaintext"] = json!(true);
+    assert_eq!(flag(&first_pod(&both), "--listen-client-urls"), Some("https://0.0.0.0:2379,http://0.0.0.0:2379"));
+    for none in [json!({ "size": 3 }), json!({ "size": 3, "TLS": { "allowPlaintext": true } })] {
+        let pod = first_pod(&none);
+        assert_eq!(flag(&pod, "--listen-client-urls"), Some("http://0.0.0.0:2379"));
+        assert_eq!((flag(&pod, "--peer-tls"), flag(&pod, "--server-tls")), (None, None));
+        assert_eq!(pod["metadata"]["annotations"][objects::AUTHORITIES], Value::Null);
+    }
+    let templates = [json!({ "size": 3 }), spec(), both]
+        .map(|spec| first_pod(&spec)["metadata"]["annotations"][objects::TEMPLATE].clone());
+    assert!(templates[0] != templates[1] && templates[1] != templates[2], "{templates:?}");
+}
+
+#[test]
+fn nothing_is_created_with_secrets_that_cannot_be_used() {
+    let unusable = Some((EtcdClusterReason::TLSSecretInvalid, "the Secret peer does not exist".to_owned()));
+    let seen = Observed { tls: ObservedTls { unusable, ..ObservedTls::default() }, ..observed(&spec(), &decided()) };
+    let plan = plan(&seen, Timestamp::UNIX_EPOCH);
+    assert!(plan.effects.is_empty() && plan.independent.is_empty(), "{:?}", plan.effects);
+    let status = plan.status.unwrap();
+    assert_eq!(reason(&status, "Stalled"), (ConditionStatus::True, "TLSSecretInvalid".to_owned()));
+}
+
+fn claim_of(name: &str, uid: &str, secret: Option<&str>) -> Arc<Pvc> {
+    let claim = json!({ "metadata": {
+        "namespace": "n", "name": name, "uid": name,
+        "labels": { objects::OWNER_UID: uid },
+        "annotations": secret.map_or_else(|| json!({}), |secret| json!({ objects::PEER_SECRET: secret })),
+    } });
+    Arc::new(Pvc::decode(&claim.to_string()).unwrap())
+}
+
+/// The Secret for peers in effect, and the reason of the refusal.
+fn effective(spec: &Value, claims: &[Arc<Pvc>]) -> (Option<String>, Option<EtcdClusterReason>) {
+    let seen = observed(spec, &decided());
+    let (cluster, refusal) = effective_tls::effective(&seen.cluster, &[], claims);
+    let secret = tls::peer_secret(&cluster).map(str::to_owned);
+    (secret, refusal.map(|(reason, _)| reason))
+}
+
+#[test]
+fn tls_between_members_is_decided_at_creation() {
+    let plain = json!({ "size": 3 });
+    let refused = Some(EtcdClusterReason::TLSChangeRefused);
+    assert_eq!(effective(&spec(), &[]), (Some("peer".to_owned()), None));
+    assert_eq!(effective(&spec(), &[claim_of("c-1", "u", Some("before"))]), (Some("peer".to_owned()), None), "renamed");
+    assert_eq!(effective(&spec(), &[claim_of("c-1", "u", None)]), (None, refused));
+    assert_eq!(effective(&plain, &[claim_of("c-1", "u", Some("before"))]), (Some("before".to_owned()), refused));
+    assert_eq!(effective(&plain, &[claim_of("c-1", "u", None)]), (None, None));
+    assert_eq!(effective(&spec(), &[claim_of("c-1", "other", None)]), (Some("peer".to_owned()), None), "of another");
+    let names = objects::claim(&observed(&spec(), &decided()).cluster, "c-1", objects::ClaimInputs::default());
+    assert_eq!(names.body["metadata"]["annotations"][objects::PEER_SECRET], "peer");
+}
+
+#[test]
+fn other_authorities_need_new_pods_and_unknown_ones_do_not() {
+    let template = |authorities: Option<&str>, pods: Vec<Arc<Pod>>| {
+        let tls = ObservedTls { authorities: authorities.map(str::to_owned), ..ObservedTls::default() };
+        let seen = Observed { tls, pods, ..observed(&spec(), &decided()) };
+        desired::Desired::of(&seen, &MemberSet::of(&seen, Timestamp::UNIX_EPOCH), true).template
+    };
+    let pod = json!({ "metadata": {
+        "namespace": "n", "name": "c-x", "uid": "p", "annotations": { objects::AUTHORITIES: "a1" },
+        "ownerReferences": [{ "apiVersion": "v1", "kind": "x", "name": "c", "uid": "u", "controller": true }],
+    } });
+    let pod = Arc::new(Pod::with_details(&pod.to_string()).unwrap());
+    assert_ne!(template(Some("a1"), Vec::new()), template(Some("a2"), Vec::new()));
+    assert_eq!(template(None, vec![pod]), template(Some("a1"), Vec::new()));
+}
