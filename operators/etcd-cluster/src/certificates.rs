@@ -15,6 +15,8 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::sign::CertifiedKey;
 use rustls::{CertificateError, ClientConfig, Error, RootCertStore};
 
+use crate::plan::CertificateRenewal;
+
 /// The three files of a Secret, in PEM.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct TlsPem {
@@ -43,6 +45,7 @@ pub struct TlsIdentity {
     leaf: CertificateDer<'static>,
     /// Between the certificate and its authority.
     intermediates: Vec<CertificateDer<'static>>,
+    authorities: Vec<CertificateDer<'static>>,
     roots: Arc<RootCertStore>,
 }
 
@@ -66,6 +69,14 @@ impl TlsPems {
     }
 }
 
+/// The first renewal that is due of all certificates, and of the authorities that expire last.
+#[must_use]
+pub fn next_renewal(pems: &TlsPems, now: Timestamp) -> Option<CertificateRenewal> {
+    let all = [&pems.peer, &pems.server, &pems.client].into_iter().flatten();
+    let identities = all.filter_map(|pem| TlsIdentity::parse(pem).ok());
+    identities.flat_map(|identity| identity.renewals(now)).min_by_key(|renewal| renewal.due)
+}
+
 /// Checks that members can connect to one another, and the operator to them. `member` is the DNS name of one.
 ///
 /// # Errors
@@ -76,10 +87,13 @@ pub fn check(pems: &TlsPems, member: &str, now: Timestamp) -> Result<(), String>
     if let Some(peer) = peer {
         peer.check_as_server(&peer, member, now)?;
         peer.check_as_client(&peer, now)?;
+        peer.check_authorities(now)?;
     }
     if let (Some(server), Some(client)) = (server, client) {
         server.check_as_server(&client, member, now)?;
         client.check_as_client(&server, now)?;
+        server.check_authorities(now)?;
+        client.check_authorities(now)?;
     }
     Ok(())
 }
@@ -106,8 +120,13 @@ impl TlsPem {
         })
     }
 
+    /// A file, as messages name it.
+    fn file(&self, file: impl Fn(&TlsFileNames) -> &'static str) -> String {
+        format!("{} of the Secret {}", self.names.as_ref().map_or("", file), self.secret)
+    }
+
     fn wrong(&self, file: impl Fn(&TlsFileNames) -> &'static str, why: &str) -> String {
-        format!("{} of the Secret {} cannot be used: {why}", self.names.as_ref().map_or("", file), self.secret)
+        format!("{} cannot be used: {why}", self.file(file))
     }
 }
 
@@ -131,11 +150,12 @@ impl TlsIdentity {
         })?;
         let mut roots = RootCertStore::empty();
         let wrong = |why: String| pem.wrong(|names| names.authorities, &why);
-        for authority in certificates(&pem.authorities).map_err(wrong)? {
-            roots.add(authority).map_err(|error| wrong(error.to_string()))?;
+        let authorities = certificates(&pem.authorities).map_err(wrong)?;
+        for authority in &authorities {
+            roots.add(authority.clone()).map_err(|error| wrong(error.to_string()))?;
         }
         let intermediates = chain.split_off(1);
-        Ok(Self { pem: pem.clone(), leaf: chain.remove(0), intermediates, roots: Arc::new(roots) })
+        Ok(Self { pem: pem.clone(), leaf: chain.remove(0), intermediates, authorities, roots: Arc::new(roots) })
     }
 
     /// Checks that clients with the authorities of `client` accept the certificate from a server of that name.
@@ -159,6 +179,42 @@ impl TlsIdentity {
         let verifier = verifier.map_err(|error| server.pem.wrong(|names| names.authorities, &error.to_string()))?;
         let verified = verifier.verify_client_cert(&self.leaf, &self.intermediates, unix(now));
         verified.map(drop).map_err(|error| self.rejected(server, &error))
+    }
+
+    /// Checks that not all authorities have expired: etcd verifies that, and the TLS library does not.
+    fn check_authorities(&self, now: Timestamp) -> Result<(), String> {
+        let ends = self.authorities.iter().filter_map(|authority| self.validity(authority)).map(|valid| valid.1);
+        match ends.max().filter(|last| *last < now) {
+            Some(last) => {
+                let why = format!("the authority expired at {last}: replace it, and the certificates that it signed");
+                Err(self.pem.wrong(|names| names.authorities, &why))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// When the certificate, and the last of its authorities, have to be renewed.
+    fn renewals(&self, now: Timestamp) -> Vec<CertificateRenewal> {
+        let of = |file: String, (begins, expires)| CertificateRenewal::of(file, begins, expires, now);
+        let own = self.validity(&self.leaf).map(|valid| of(self.pem.file(|names| names.certificate), valid));
+        let last = self.authorities.iter().filter_map(|authority| self.validity(authority)).max_by_key(|valid| valid.1);
+        own.into_iter().chain(last.map(|valid| of(self.pem.file(|names| names.authorities), valid))).collect()
+    }
+
+    /// When a certificate is valid: what its rejection at other times says.
+    fn validity(&self, certificate: &CertificateDer<'static>) -> Option<(Timestamp, Timestamp)> {
+        let verifier = WebPkiClientVerifier::builder_with_provider(Arc::clone(&self.roots), provider()).build().ok()?;
+        let rejected = |at: Timestamp| verifier.verify_client_cert(certificate, &[], unix(at)).err();
+        let begins = match rejected(Timestamp::UNIX_EPOCH) {
+            Some(Error::InvalidCertificate(CertificateError::NotValidYetContext { not_before, .. })) => not_before,
+            _ => UnixTime::since_unix_epoch(Duration::ZERO),
+        };
+        match rejected(Timestamp::MAX)? {
+            Error::InvalidCertificate(CertificateError::ExpiredContext { not_after, .. }) => {
+                Some((timestamp(begins)?, timestamp(not_after)?))
+            }
+            _ => None,
+        }
     }
 
     /// The PEM files.
@@ -185,10 +241,7 @@ impl TlsIdentity {
             BadSignature, ExpiredContext, InvalidPurposeContext, NotValidForNameContext, NotValidYetContext,
             UnknownIssuer,
         };
-        let time = |time: &UnixTime| {
-            let time = i64::try_from(time.as_secs()).ok().and_then(|seconds| Timestamp::from_second(seconds).ok());
-            time.map_or_else(String::new, |time| time.to_string())
-        };
+        let time = |time: &UnixTime| timestamp(*time).map_or_else(String::new, |time| time.to_string());
         let why = match error {
             Error::InvalidCertificate(ExpiredContext { not_after, .. }) => {
                 format!("the certificate expired at {}: renew it", time(not_after))
@@ -217,6 +270,10 @@ impl TlsIdentity {
 
 fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
+}
+
+fn timestamp(time: UnixTime) -> Option<Timestamp> {
+    Timestamp::from_second(i64::try_from(time.as_secs()).ok()?).ok()
 }
 
 fn unix(now: Timestamp) -> UnixTime {

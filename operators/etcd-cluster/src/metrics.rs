@@ -52,6 +52,16 @@ const FREE_FILES: MetricFamily = MetricFamily {
     help: "Free inodes on the member volume with the fewest; absent if no member reports them",
     counter: false,
 };
+const CERTIFICATE_EXPIRY: MetricFamily = MetricFamily {
+    name: "etcd_cluster_certificate_expiry_timestamp_seconds",
+    help: "Time at which the certificate of spec.TLS expires that has to be renewed first; absent without TLS",
+    counter: false,
+};
+const CERTIFICATE_RENEWAL: MetricFamily = MetricFamily {
+    name: "etcd_cluster_certificate_renewal_timestamp_seconds",
+    help: "Time at which that certificate has to be renewed: a tenth of its life, and 14 days at most, before it expires",
+    counter: false,
+};
 const MEMBERS: MetricFamily =
     MetricFamily { name: "etcd_cluster_members", help: "Number of members, by state", counter: false };
 
@@ -91,6 +101,17 @@ pub(crate) fn set(observed: &Observed) {
         match least {
             #[allow(clippy::cast_precision_loss, reason = "sizes of volumes are far below 2^52")]
             Some(least) => of.set(family, None, least as f64),
+            None => of.unset(family),
+        }
+    }
+    let renewal = observed.tls.renewal.as_ref();
+    for (family, at) in [
+        (CERTIFICATE_EXPIRY, renewal.map(|renewal| renewal.expires)),
+        (CERTIFICATE_RENEWAL, renewal.map(|renewal| renewal.due)),
+    ] {
+        match at {
+            #[allow(clippy::cast_precision_loss, reason = "times are far below 2^52")]
+            Some(at) => of.set(family, None, at.as_second() as f64),
             None => of.unset(family),
         }
     }

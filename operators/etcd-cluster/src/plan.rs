@@ -48,7 +48,9 @@ mod volume;
 
 pub use act::{EtcdAct, EtcdChange, EtcdPlan};
 pub use explanation::Explanation;
-pub use observed::{Alarm, Defragmentation, EndpointStatus, Etcd, ForeignPod, ListedMember, Observed, ObservedTls};
+pub use observed::{
+    Alarm, CertificateRenewal, Defragmentation, EndpointStatus, Etcd, ForeignPod, ListedMember, Observed, ObservedTls,
+};
 
 use desired::Desired;
 use member_set::MemberSet;

@@ -82,11 +82,14 @@ pub async fn class(name: &str) -> String {
 /// Nothing is ever silently left out.
 #[tokio::test]
 async fn unsupported_specs_are_stalled_and_nothing_is_created_or_changed() {
-    let ns = namespace("etcd-tls").await;
+    let ns = namespace("etcd-refused").await;
     let spec = "{size: 3, TLS: {static: {member: {peerSecret: a, serverSecret: b}, operatorSecret: c}}}";
     let etcd = Etcd::apply(&ns, "web", spec).await;
-    let message = etcd.says("Stalled", ConditionStatus::True, "TLSNotSupported").await;
-    assert!(message.contains("spec.TLS") && message.contains("nothing is created"), "{message}");
+    let message = etcd.says("Stalled", ConditionStatus::True, "TLSSecretInvalid").await;
+    assert!(
+        message.contains("the Secret a of spec.TLS does not exist") && message.contains("nothing is created"),
+        "{message}"
+    );
     let lists = ListParams::default();
     assert!(etcd.pods().await.is_empty() && etcd.claims().await.is_empty());
     assert!(ns.api::<Service>().list(&lists).await.expect("Services can be listed").items.is_empty());

@@ -30,6 +30,7 @@ mod etcd_restore;
 mod etcd_scope;
 mod etcd_single;
 mod etcd_space;
+mod etcd_tls;
 mod etcd_upgrade;
 mod etcd_volumes;
 mod every_field;

@@ -8,7 +8,7 @@ use etcd_client::{Client, Error, GetOptions, KeyValue, SortOrder, SortTarget};
 use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 
-use crate::writing::{PREFIX, Writing, connect, key};
+use crate::writing::{PREFIX, Writing, connect};
 
 /// How long a member may take to answer anything, with tries.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
@@ -31,7 +31,8 @@ pub async fn of(writing: &Writing) -> Value {
     match persist(ALL, || read(writing)).await {
         Ok((found, revision)) => {
             let lost = lost(writing, &found);
-            let unsure = writing.record.unacknowledged.iter().filter(|number| found.contains_key(&key(**number)));
+            let unsure =
+                writing.record.unacknowledged.iter().filter(|number| found.contains_key(&writing.key(**number)));
             verdict["unacknowledged_found"] = unsure.count().into();
             verdict["lost"] = lost.len().into();
             verdict["lost_numbers"] = lost.iter().take(SHOWN).collect::<Vec<_>>().into_iter().copied().collect();
@@ -65,15 +66,20 @@ where
 /// All keys of this writer, by linearizable reads, and the revision as of the last.
 async fn read(writing: &Writing) -> Result<(BTreeMap<String, KeyValue>, i64), String> {
     let page = (MESSAGE / writing.value(0).len()).clamp(1, PAGE);
-    pages(&mut connect(&writing.endpoint).await.map_err(message)?, page, None).await
+    pages(&mut connect(&writing.endpoint).await.map_err(message)?, writing.prefix(), page, None).await
 }
 
 /// All keys of this writer; or those that the queried member had at a revision, without a quorum.
-async fn pages(client: &mut Client, page: usize, at: Option<i64>) -> Result<(BTreeMap<String, KeyValue>, i64), String> {
+async fn pages(
+    client: &mut Client,
+    prefix: &str,
+    page: usize,
+    at: Option<i64>,
+) -> Result<(BTreeMap<String, KeyValue>, i64), String> {
     let limit = i64::try_from(page).map_err(message)?;
-    let (mut found, mut from, mut revision) = (BTreeMap::new(), PREFIX.to_owned(), 0);
+    let (mut found, mut from, mut revision) = (BTreeMap::new(), prefix.to_owned(), 0);
     loop {
-        let end = format!("{}0", PREFIX.trim_end_matches('/'));
+        let end = format!("{}0", prefix.trim_end_matches('/'));
         let options = GetOptions::new().with_range(end).with_limit(limit);
         let options = options.with_sort(SortTarget::Key, SortOrder::Ascend);
         let options = at.map_or(options.clone(), |revision| options.with_serializable().with_revision(revision));
@@ -92,7 +98,7 @@ async fn pages(client: &mut Client, page: usize, at: Option<i64>) -> Result<(BTr
 /// Acknowledged numbers that are missing, or are not as they were acknowledged.
 fn lost(writing: &Writing, found: &BTreeMap<String, KeyValue>) -> Vec<u64> {
     let kept = |(number, revision): (&u64, &i64)| {
-        let pair = found.get(&key(*number));
+        let pair = found.get(&writing.key(*number));
         pair.is_some_and(|pair| {
             pair.value() == writing.value(*number).as_bytes() && pair.mod_revision() == *revision && pair.version() == 1
         })
@@ -176,7 +182,7 @@ async fn ask(url: &str, members: &BTreeSet<Member>, revision: i64) -> Result<(St
 /// Before 3.3 members do not report a hash. The hash of this writer's keys at a revision stands for all.
 async fn held(client: &mut Client, revision: i64) -> Result<u32, String> {
     let mut hasher = DefaultHasher::new();
-    for (key, pair) in pages(client, PAGE, Some(revision)).await?.0 {
+    for (key, pair) in pages(client, PREFIX, PAGE, Some(revision)).await?.0 {
         (key, pair.value(), pair.create_revision(), pair.mod_revision(), pair.version()).hash(&mut hasher);
     }
     u32::try_from(hasher.finish() >> 32).map_err(message)

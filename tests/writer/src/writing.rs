@@ -18,8 +18,9 @@ const AFTER_FAILURE: Duration = Duration::from_millis(50);
 /// The directory with the certificate.
 const CERTIFICATE: &str = "/tls";
 
-/// All keys begin so.
+/// All keys begin so; those of a writer with TLS, which may write next to one without, in another way.
 pub const PREFIX: &str = "writer/";
+const TLS_PREFIX: &str = "writer-tls/";
 
 /// Where it writes, and what it has written.
 pub struct Writing {
@@ -45,7 +46,7 @@ impl Writing {
             None => connect(&self.endpoint).await,
         };
         let tried = match client {
-            Ok(mut client) => match timeout(PUT, client.put(key(number), self.value(number), None)).await {
+            Ok(mut client) => match timeout(PUT, client.put(self.key(number), self.value(number), None)).await {
                 Ok(Ok(done)) => {
                     self.client = Some(client);
                     Ok(done.header().map_or(0, |header| header.revision()))
@@ -64,15 +65,20 @@ impl Writing {
         }
     }
 
+    /// How all keys begin.
+    pub fn prefix(&self) -> &'static str {
+        if self.endpoint.starts_with("https://") { TLS_PREFIX } else { PREFIX }
+    }
+
+    /// The key of a number. Their order is that of the numbers.
+    pub fn key(&self, number: u64) -> String {
+        format!("{}{number:010}", self.prefix())
+    }
+
     /// What is written under that number.
     pub fn value(&self, number: u64) -> String {
         format!("{number}{}", self.padding)
     }
-}
-
-/// The key of a number. Their order is that of the numbers.
-pub fn key(number: u64) -> String {
-    format!("{PREFIX}{number:010}")
 }
 
 /// A client of one address, which is connected by its first call.

@@ -17,6 +17,8 @@ reasons! {
         ClaimTerminating,
         /// The operator cannot read whether a member has a PVC.
         ClaimUnknown,
+        /// A certificate expires soon.
+        CertificateExpiring,
         /// The cluster serves requests.
         ClusterAvailable,
         /// Members do not all run the target version yet.

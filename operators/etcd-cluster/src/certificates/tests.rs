@@ -101,6 +101,41 @@ fn what_is_wrong_is_named_with_what_to_do() {
 }
 
 #[test]
+fn a_renewal_is_due_when_little_of_its_life_is_left() {
+    let pems = of_cluster(&authority());
+    let renewal = next_renewal(&pems, now()).unwrap();
+    // rcgen's authorities are valid for centuries.
+    assert_eq!(renewal.file, "tls.crt of the Secret peer");
+    assert_eq!(renewal.expires.to_string(), "2029-12-31T00:00:00Z");
+    assert_eq!((renewal.due.to_string(), renewal.is_due), ("2029-12-17T00:00:00Z".to_owned(), false));
+    assert!(next_renewal(&pems, renewal.due).unwrap().is_due);
+    let times = ["2026-01-01T00:00:00Z", "2026-01-31T00:00:00Z"].map(|time| time.parse().unwrap());
+    let month = CertificateRenewal::of(String::new(), times[0], times[1], now());
+    assert_eq!(month.due.to_string(), "2026-01-28T00:00:00Z", "a tenth of its life before the end");
+    assert_eq!(next_renewal(&TlsPems::default(), now()), None);
+}
+
+#[test]
+fn an_authority_that_has_expired_is_named() {
+    let key = KeyPair::generate().unwrap();
+    let mut params = CertificateParams::new(Vec::new()).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    (params.not_before, params.not_after) = (date_time_ymd(2020, 1, 1), date_time_ymd(2026, 1, 1));
+    let ca = Authority { pem: params.self_signed(&key).unwrap().pem(), issuer: Issuer::new(params, key) };
+    let mut pems = of_cluster(&ca);
+    assert_eq!(
+        check(&pems, MEMBER, now()).unwrap_err(),
+        "ca.crt of the Secret peer cannot be used: the authority expired at 2026-01-01T00:00:00Z: replace it, and the \
+         certificates that it signed"
+    );
+    let other = authority();
+    for pem in [&mut pems.peer, &mut pems.server, &mut pems.client] {
+        pem.as_mut().unwrap().authorities.push_str(&other.pem);
+    }
+    assert_eq!(check(&pems, MEMBER, now()), Ok(()), "one of two");
+}
+
+#[test]
 fn the_time_of_validity_is_named() {
     let pems = of_cluster(&authority());
     let at = |time: &str| check(&pems, MEMBER, time.parse().unwrap()).unwrap_err();

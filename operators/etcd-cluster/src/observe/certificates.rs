@@ -14,8 +14,8 @@ use crate::EtcdCluster;
 use crate::certificates::{self, TlsIdentity, TlsPem, TlsPems};
 use crate::plan::{Explanation, ObservedTls, effective_tls, names, tls};
 
-/// How old what is known of a Secret may be. Certificates are renewed days before they expire.
-const MAX_AGE: Duration = Duration::from_secs(600);
+/// How old what is known of a Secret may be: three requests a minute for a cluster.
+const MAX_AGE: Duration = Duration::from_secs(60);
 /// The same while the cluster is not Ready: a Secret may be the reason, and may have been corrected.
 const MAX_AGE_WHILE_UNREADY: Duration = Duration::from_secs(10);
 
@@ -45,8 +45,9 @@ pub(super) async fn observe(
     let checked = pems.as_ref().map_err(String::clone);
     let checked = checked.and_then(|pems| certificates::check(pems, &name, queries.now()));
     let unusable = checked.err().map(|why| (EtcdClusterReason::TLSSecretInvalid, message(cluster, &why)));
+    let renewal = pems.as_ref().ok().and_then(|pems| certificates::next_renewal(pems, queries.now()));
     let authorities = pems.ok().map(|pems| effective_tls::fingerprint(&pems.authorities()));
-    (ObservedTls { refusal, unusable, authorities }, identity.map(Arc::new))
+    (ObservedTls { refusal, unusable, authorities, renewal }, identity.map(Arc::new))
 }
 
 /// Why the Secrets cannot be used, and what follows from that.

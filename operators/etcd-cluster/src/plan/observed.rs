@@ -16,7 +16,7 @@ mod etcd;
 mod tls;
 
 pub use etcd::{Alarm, Defragmentation, EndpointStatus, Etcd, ListedMember};
-pub use tls::ObservedTls;
+pub use tls::{CertificateRenewal, ObservedTls};
 
 /// A cluster and everything that the plan depends on.
 #[derive(Debug)]

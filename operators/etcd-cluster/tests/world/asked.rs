@@ -1,7 +1,6 @@
 //! What the operator observes of etcd, and how etcd handles the operator's acts: its own checks and messages.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use api::etcd_cluster::EtcdClusterReason;
 use etcd_cluster::etcd::MemberEndpoint;

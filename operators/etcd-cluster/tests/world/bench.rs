@@ -1,11 +1,11 @@
 //! The world with an operator in it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use api::ReconcileReason;
 use etcd_cluster::EtcdClusterKind;
-use etcd_cluster::observe::Stores;
+use etcd_cluster::observe::{SecretFiles, Stores};
 use etcd_cluster::plan::{self, EtcdAct, EtcdPlan};
 use jiff::{SignedDuration, Timestamp};
 use runtime::Error;
@@ -50,6 +50,8 @@ pub struct Bench {
     pub mute: bool,
     /// Why the API server rejects pods of the current spec.
     pub refuses: Option<String>,
+    /// The Secrets of the namespace, by name.
+    pub secrets: BTreeMap<String, SecretFiles>,
     /// Whether there is a default StorageClass.
     pub default_class: bool,
     /// Whether the API server answers no query of the operator; its watches continue.
@@ -98,6 +100,7 @@ impl Bench {
             policy: false,
             mute: false,
             refuses: None,
+            secrets: BTreeMap::new(),
             default_class: true,
             blind: false,
             assigns_uids: false,
@@ -128,6 +131,7 @@ impl Bench {
             key: self.key.clone(),
             cut: self.cut.clone(),
             refuses: self.refuses.clone(),
+            secrets: self.secrets.clone(),
             latched: self.latched.clone(),
             earlier: self.earlier.clone(),
             guard: self.guard.clone(),

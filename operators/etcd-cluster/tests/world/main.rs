@@ -36,3 +36,4 @@ mod sight;
 mod state;
 mod step;
 mod stories;
+mod tls;

@@ -62,8 +62,9 @@ impl Queries for Model<'_> {
         ready(if self.0.blind { Err(unavailable()) } else { Ok(pod) })
     }
 
-    fn secret(&self, _: &str, _: Duration) -> impl Future<Output = SecretLookup> + Send {
-        ready(SecretLookup::Absent)
+    fn secret(&self, name: &str, _: Duration) -> impl Future<Output = SecretLookup> + Send {
+        let files = self.0.secrets.get(name).cloned();
+        ready(files.map_or(SecretLookup::Absent, |files| SecretLookup::Found(Arc::new(files))))
     }
 
     fn labeled_pods(&self, cluster: &EtcdCluster) -> impl Future<Output = Option<Vec<ObjectMeta>>> + Send {

@@ -62,3 +62,41 @@ fn a_single_backup_is_the_object_of_the_path_and_the_others_are_versions_of_it()
     let again = job(&mut of, at(3))["containers"][0]["command"].to_string();
     assert!(again.contains("\"--bucket=b/etcd\"") && again.contains("--versioned"), "{again}");
 }
+
+/// The client certificate that a backup is taken with: the Secret, the endpoints, and the directory in the command.
+fn with_certificate(more: &Value, cluster: Option<&Value>) -> (Option<String>, String) {
+    let mut of = observed(more);
+    of.cluster = cluster.map_or(SourceCluster::NotReferenced, |spec| {
+        let object = json!({
+            "metadata": { "namespace": "n", "name": "c", "uid": "u-c" },
+            "spec": spec,
+            "status": { "members": { "ready": ["c-1"] } },
+        });
+        SourceCluster::Found(Arc::new(EtcdCluster::decode(&object.to_string()).unwrap()))
+    });
+    of.step(at(1));
+    let planned = of.step(at(1));
+    let pod = &created_job(&planned)["spec"]["template"]["spec"];
+    let volumes = pod["volumes"].as_array().unwrap();
+    let secret = volumes.iter().find(|volume| volume["name"] == "etcd-client-tls");
+    let secret = secret.map(|volume| volume["secret"]["secretName"].as_str().unwrap().to_owned());
+    (secret, pod["containers"][0]["command"].to_string())
+}
+
+#[test]
+fn members_with_tls_are_reached_with_the_operators_certificate_or_with_that_of_the_backup() {
+    let secrets = json!({ "member": { "serverSecret": "server" }, "operatorSecret": "client" });
+    let cluster = json!({ "size": 1, "TLS": { "static": secrets } });
+    let (secret, command) = with_certificate(&json!({}), Some(&cluster));
+    assert_eq!(secret.as_deref(), Some("client"));
+    for flag in ["--endpoint=https://c-1.c.n.svc:2379", "--client-tls=/etc/etcdtls/operator/etcd-tls"] {
+        assert!(command.contains(flag), "{flag} is not in {command}");
+    }
+    let own = json!({ "clientTLSSecret": "own" });
+    assert_eq!(with_certificate(&own, Some(&cluster)).0.as_deref(), Some("own"));
+    let urls = json!({ "clusterRef": null, "etcdEndpoints": ["https://e:2379"], "clientTLSSecret": "own" });
+    let (secret, command) = with_certificate(&urls, None);
+    assert!(secret.as_deref() == Some("own") && command.contains("--endpoint=https://e:2379"), "{secret:?} {command}");
+    let (secret, command) = with_certificate(&json!({}), Some(&json!({ "size": 1 })));
+    assert!(secret.is_none() && !command.contains("--client-tls"), "{secret:?} {command}");
+}

@@ -1,6 +1,12 @@
 //! Pure: what is known of the certificates of a cluster. Pure data.
 
+use jiff::{SignedDuration, Timestamp};
+
 use crate::plan::Explanation;
+
+/// A certificate is to be renewed when a tenth of its life is left, and at the latest when this is: cert-manager renews it when a third
+/// is left.
+const LAST_CALL: SignedDuration = SignedDuration::from_hours(14 * 24);
 
 /// What is known of the Secrets of `spec.TLS`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -12,4 +18,29 @@ pub struct ObservedTls {
     /// A fingerprint of the authorities that members verify others by; none while that is unknown. etcd reads them at its start
     /// only, and the certificates for each connection.
     pub authorities: Option<String>,
+    /// The next renewal that is due.
+    pub renewal: Option<CertificateRenewal>,
+}
+
+/// When a certificate has to be renewed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CertificateRenewal {
+    /// The file and the Secret.
+    pub file: String,
+    /// When it expires.
+    pub expires: Timestamp,
+    /// When little of its life is left.
+    pub due: Timestamp,
+    /// Whether that is so now.
+    pub is_due: bool,
+}
+
+impl CertificateRenewal {
+    /// That of a certificate which is valid for that time.
+    #[must_use]
+    pub fn of(file: String, begins: Timestamp, expires: Timestamp, now: Timestamp) -> Self {
+        let last = (expires.duration_since(begins) / 10).min(LAST_CALL);
+        let due = expires.checked_sub(last).unwrap_or(expires);
+        Self { file, expires, due, is_due: now >= due }
+    }
 }

@@ -15,6 +15,7 @@ pub(super) fn worst(observed: &Observed, members: &MemberSet<'_>) -> Option<Expl
         .or_else(|| marked(observed))
         .or_else(|| space::low_warning(observed, members))
         .or_else(|| space::warning(observed, members, db_size.as_deref()))
+        .or_else(|| certificates(observed))
         .or_else(|| copies(observed))
         .or_else(|| larger(observed, members))
         .or_else(|| defragmentation::warning(observed))
@@ -47,6 +48,14 @@ fn marked(observed: &Observed) -> Option<Explanation> {
         );
         (EtcdClusterReason::ClaimMarked, message)
     })
+}
+
+/// A certificate that expires soon.
+fn certificates(observed: &Observed) -> Option<Explanation> {
+    let renewal = observed.tls.renewal.as_ref().filter(|renewal| renewal.is_due)?;
+    let (file, expires) = (&renewal.file, renewal.expires);
+    let message = format!("{file} expires at {expires}: renew it; without it, members and clients cannot connect");
+    Some((EtcdClusterReason::CertificateExpiring, message))
 }
 
 /// PVCs with the labels of members that belong to no member.

@@ -86,7 +86,7 @@ fn claim_of(name: &str, uid: &str, secret: Option<&str>) -> Arc<Pvc> {
 fn effective(spec: &Value, claims: &[Arc<Pvc>]) -> (Option<String>, Option<EtcdClusterReason>) {
     let seen = observed(spec, &decided());
     let (cluster, refusal) = effective_tls::effective(&seen.cluster, &[], claims);
-    let secret = tls::peer_secret(&cluster).map(str::to_owned);
+    let secret = crate::plan::tls::peer_secret(&cluster).map(str::to_owned);
     (secret, refusal.map(|(reason, _)| reason))
 }
 
