@@ -58,6 +58,9 @@ pub const DEFAULT_TIMEOUT_SECONDS: i64 = 600;
 #[x_kube(validation = Rule::new(
     "self.?storageType.orValue('PVC') == 'S3' ? has(self.s3) && !has(self.pvc) : has(self.pvc) && !has(self.s3)"
 ).message("set the field of spec.storageType and no other: spec.pvc for PVC, which is the default, and spec.s3 for S3"))]
+#[x_kube(validation = Rule::new(
+    "!has(self.etcdEndpoints) || !self.etcdEndpoints.exists(u, u.startsWith('https://')) || self.?clientTLSSecret.orValue('') != ''"
+).message("spec.etcdEndpoints with https:// need spec.clientTLSSecret, the Secret with the client certificate"))]
 #[x_kube(validation = Rule::new("!has(self.timeZone) || has(self.schedule)")
     .message("spec.timeZone needs spec.schedule"))]
 pub struct EtcdBackupSpec {

@@ -16,6 +16,7 @@ mod pod;
 mod reason;
 mod recovery;
 mod restore;
+mod service;
 mod status;
 mod storage;
 mod tls;
@@ -27,6 +28,7 @@ pub(crate) use pod::{DENIED_ENV, DENIED_ENV_MESSAGE, LABELS};
 pub use reason::{EtcdClusterEvent, EtcdClusterReason};
 pub use recovery::{EtcdRecovery, EtcdRecoveryStatus, RECOVER_WITHOUT, RecoveryOutcome, RecoveryPolicy};
 pub use restore::EtcdRestoreSource;
+pub use service::ClientService;
 pub use status::{EtcdClusterPhase, EtcdClusterStatus, EtcdStorageStatus, MemberRole, MemberStatus, Members};
 pub use storage::{EtcdStorage, OnDelete};
 pub use tls::{MemberSecret, StaticTls, TlsPolicy};
@@ -154,6 +156,10 @@ pub struct EtcdClusterSpec {
     /// own disk, which is lost with the pod (condition Durable=False).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storage: Option<EtcdStorage>,
+
+    /// Settings of the Service for clients. Default: one of type ClusterIP.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service: Option<ClientService>,
 
     /// Options of etcd by name without dashes, such as `auto-compaction-retention: 1h`. A change rolls the members one
     /// at a time.

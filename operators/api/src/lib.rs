@@ -16,12 +16,14 @@ pub mod s3;
 pub mod sample;
 pub mod sample_db;
 pub mod sample_db_snapshot;
+mod service_type;
 mod status;
 pub mod time;
 
 pub use crd::crds;
 pub use names::{ETCD_GROUP, GROUP, UNSAVED_DATA};
 pub use reason::{PodReason, Reason, ReconcileReason};
+pub use service_type::ServiceType;
 pub use status::{Condition, ConditionStatus, Contract, ISO_SECONDS, ObjectStatus, condition_type};
 
 /// The fields of the CRDs, one line of JSON per kind and version: group, version, kind and schema with only types and

@@ -33,7 +33,7 @@ pub use reason::MyAppReason;
 pub use resources::Resources;
 pub use rollout::{DisruptionBudget, Rollback, RollingUpdate, RolloutStrategy, StrategyType};
 pub use route::{AppRoute, GatewayRef};
-pub use service::{AppServiceType, ServiceOptions};
+pub use service::ServiceOptions;
 pub use status::{MyAppPhase, MyAppStatus, ROUTE_ACCEPTED, RolledBack, SCALING_ACTIVE};
 
 /// Desired state: what to run, in how many pods.

@@ -39,7 +39,7 @@ pub use reason::{SampleDBEvent, SampleDBReason};
 use reserved::ALREADY_SET;
 pub use reserved::Reserved;
 pub use scheduling::Scheduling;
-pub use service::{DEFAULT_PORT, DatabaseService, DatabaseServiceType};
+pub use service::{DEFAULT_PORT, DatabaseService};
 pub use status::{
     BackupFailure, BackupStatus, BackupSuccess, BackupVerified, DatabaseStorageStatus, DeletionStatus, DeletionStep,
     EndpointsStatus, EngineStatus, InitializationStatus, RestoreStatus, SampleDBPhase, SampleDBStatus, UpgradeResult,

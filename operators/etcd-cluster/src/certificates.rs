@@ -252,7 +252,7 @@ impl TlsIdentity {
             Error::InvalidCertificate(NotValidForNameContext { expected, presented }) => format!(
                 "the certificate is not valid for {}, only for {}",
                 expected.to_str(),
-                if presented.is_empty() { "no name".to_owned() } else { presented.join(", ") }
+                if presented.is_empty() { "no name".to_owned() } else { names(presented) }
             ),
             // With a bad signature, an authority has the name of the issuer, and another key.
             Error::InvalidCertificate(UnknownIssuer | BadSignature) => {
@@ -266,6 +266,12 @@ impl TlsIdentity {
         };
         self.pem.wrong(|names| names.certificate, &why)
     }
+}
+
+/// The names that a certificate is valid for. The TLS library renders them as `DnsName("*.c.n.svc")`.
+fn names(presented: &[String]) -> String {
+    let bare = |name: &String| name.split('"').nth(1).unwrap_or(name).to_owned();
+    presented.iter().map(bare).collect::<Vec<_>>().join(", ")
 }
 
 fn provider() -> Arc<CryptoProvider> {

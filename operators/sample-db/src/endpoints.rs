@@ -1,6 +1,6 @@
 //! Hosts and ports at which a database can be reached from outside the cluster.
 
-use api::sample_db::DatabaseServiceType;
+use api::ServiceType;
 use k8s_openapi::api::core::v1;
 use runtime::cache::Projection;
 use runtime::projections::Service;
@@ -11,7 +11,7 @@ use crate::queries::{ApiQueries, get_object};
 
 /// The addresses of the Service, if it is published: a load balancer's host and port, or `:<port>` of every node.
 pub(crate) async fn external(api: &impl ApiQueries, db: &SampleDB) -> Vec<String> {
-    if db.spec.service.type_ == DatabaseServiceType::ClusterIP || db.meta.deleting {
+    if db.spec.service.type_ == ServiceType::ClusterIP || db.meta.deleting {
         return Vec::new();
     }
     // An upgrade is observed several times a second, and changes no address.

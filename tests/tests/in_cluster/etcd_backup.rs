@@ -113,7 +113,11 @@ async fn what_cannot_be_backed_up_is_refused_or_reported() {
         ),
         ("{clusterRef: {name: web}, storageType: GCS, pvc: {claimName: store}}", "Unsupported value: \"GCS\""),
         ("{clusterRef: {name: web}}", "set the field of spec.storageType"),
-        ("{etcdEndpoints: ['https://e:2379'], pvc: {claimName: store}}", "TLS is not supported yet"),
+        ("{etcdEndpoints: ['https://e:2379'], pvc: {claimName: store}}", "need spec.clientTLSSecret"),
+        (
+            "{etcdEndpoints: ['ftp://e:2379'], pvc: {claimName: store}}",
+            "must be URLs like http://etcd-0.etcd:2379 or https://",
+        ),
         (
             "{clusterRef: {name: web}, pvc: {claimName: store, path: ../x}}",
             "spec.pvc.path must be a relative directory",

@@ -28,6 +28,7 @@ mod etcd_resize;
 mod etcd_restart;
 mod etcd_restore;
 mod etcd_scope;
+mod etcd_service;
 mod etcd_single;
 mod etcd_space;
 mod etcd_tls;

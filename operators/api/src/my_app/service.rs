@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 
 use kube::KubeSchema;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::ServiceType;
 
 /// Type and annotations of the Service.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 pub struct ServiceOptions {
     /// Type of the Service. Default: ClusterIP.
     #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
-    pub type_: Option<AppServiceType>,
+    pub type_: Option<ServiceType>,
     /// Annotations of the Service.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("maxProperties" = 32, "additionalProperties" = { "type": "string", "maxLength": 4096 }))]
@@ -23,27 +24,4 @@ pub struct ServiceOptions {
     ))]
     #[x_kube(merge_strategy = MapMerge::Granular)]
     pub annotations: BTreeMap<String, String>,
-}
-
-/// Clients that can reach the Service.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum AppServiceType {
-    /// Clients in the cluster.
-    ClusterIP,
-    /// Also clients that reach a node.
-    NodePort,
-    /// Also clients that reach the load balancer of the cluster's provider.
-    LoadBalancer,
-}
-
-impl AppServiceType {
-    /// The name that Kubernetes uses.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::ClusterIP => "ClusterIP",
-            Self::NodePort => "NodePort",
-            Self::LoadBalancer => "LoadBalancer",
-        }
-    }
 }

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use kube::KubeSchema;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::ServiceType;
 
 /// Default port of the Service.
 pub const DEFAULT_PORT: i32 = 5432;
@@ -22,7 +23,7 @@ pub struct DatabaseService {
     /// Type of the Service. Default: ClusterIP. NodePort and LoadBalancer admit clients outside the cluster;
     /// connections are not encrypted.
     #[serde(default, rename = "type", skip_serializing_if = "super::is_default")]
-    pub type_: DatabaseServiceType,
+    pub type_: ServiceType,
 
     /// Port of the Service, 1 to 65535. Default: 5432.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -68,16 +69,4 @@ impl DatabaseService {
     pub fn port(&self) -> i32 {
         self.port.unwrap_or(DEFAULT_PORT)
     }
-}
-
-/// Type of a Service.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum DatabaseServiceType {
-    /// Clients in the cluster.
-    #[default]
-    ClusterIP,
-    /// Also clients that reach a node.
-    NodePort,
-    /// Also clients that reach the load balancer of the cluster's provider.
-    LoadBalancer,
 }

@@ -73,7 +73,7 @@ fn what_is_wrong_is_named_with_what_to_do() {
     assert_eq!(
         wrong(|pems, ca| pems.peer = Some(ca.signs("peer", "*.other.n.svc", &[ServerAuth, ClientAuth]))),
         "tls.crt of the Secret peer cannot be used: the certificate is not valid for c-abc.c.n.svc, only for \
-         DnsName(\"*.other.n.svc\")"
+         *.other.n.svc"
     );
     assert_eq!(
         wrong(|pems, ca| pems.peer = Some(ca.signs("peer", "*.c.n.svc", &[ServerAuth]))),

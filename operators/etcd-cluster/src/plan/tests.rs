@@ -207,6 +207,7 @@ mod recovery;
 mod refused;
 mod restored_volumes;
 mod retries;
+mod service;
 mod space;
 mod tls;
 mod unreached;

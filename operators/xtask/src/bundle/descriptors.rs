@@ -5,6 +5,9 @@ use serde_json::{Value, json};
 use super::hints;
 use super::properties::properties;
 
+/// How many bytes of a description a form shows, in whole sentences; the schema has all of it.
+const SUMMARY: usize = 120;
+
 /// The parts of an object that have descriptors, with the CSV's name for each.
 pub(crate) const PARTS: [(&str, &str); 2] = [("spec", "specDescriptors"), ("status", "statusDescriptors")];
 
@@ -14,7 +17,7 @@ pub(crate) fn descriptors(schema: &Value, part: &str) -> Vec<Value> {
     let described = properties(part_schema).into_iter().filter_map(|property| {
         let description = property.description()?;
         Some(json!({
-            "description": one_line(description),
+            "description": summary(description),
             "displayName": display_name(&property.path),
             "path": property.path,
             "x-descriptors": hints::hints(part, &property),
@@ -23,8 +26,15 @@ pub(crate) fn descriptors(schema: &Value, part: &str) -> Vec<Value> {
     described.collect()
 }
 
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+/// The first sentences of a text, in one line.
+fn summary(text: &str) -> String {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if text.len() <= SUMMARY {
+        return text;
+    }
+    let ends: Vec<usize> = text.match_indices(". ").map(|(at, _)| at + 1).collect();
+    let end = ends.iter().rfind(|end| **end <= SUMMARY).or(ends.first()).copied();
+    text[..end.unwrap_or(text.len())].to_owned()
 }
 
 /// The display name of a property: the words of its last name. `storageClassName` is Storage Class Name, `DNSTimeout` DNS
@@ -57,6 +67,18 @@ mod tests {
                            "items": {"properties": {"sql": {"description": "The question.", "type": "string"}}}},
             }},
         }})
+    }
+
+    #[test]
+    fn a_long_description_is_cut_after_a_sentence() {
+        let (first, second) = (format!("{}.", "a".repeat(80)), format!("{}.", "b".repeat(60)));
+        assert_eq!(summary(&format!("{first}\n{second}")), first);
+        assert_eq!(summary(&format!("One. Two. {second} {second}")), format!("One. Two. {second}"));
+        let long = "c".repeat(200);
+        assert_eq!(
+            (summary(&long), summary("Such as 3.6.16. Default: none.")),
+            (long, "Such as 3.6.16. Default: none.".to_owned())
+        );
     }
 
     #[test]

@@ -50,9 +50,10 @@ fn marked(observed: &Observed) -> Option<Explanation> {
     })
 }
 
-/// A certificate that expires soon.
+/// A certificate that expires soon. That one has expired, the condition Stalled reports.
 fn certificates(observed: &Observed) -> Option<Explanation> {
-    let renewal = observed.tls.renewal.as_ref().filter(|renewal| renewal.is_due)?;
+    let usable = observed.tls.unusable.is_none();
+    let renewal = observed.tls.renewal.as_ref().filter(|renewal| usable && renewal.is_due)?;
     let (file, expires) = (&renewal.file, renewal.expires);
     let message = format!("{file} expires at {expires}: renew it; without it, members and clients cannot connect");
     Some((EtcdClusterReason::CertificateExpiring, message))

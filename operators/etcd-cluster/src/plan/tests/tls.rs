@@ -119,3 +119,20 @@ fn other_authorities_need_new_pods_and_unknown_ones_do_not() {
     assert_ne!(template(Some("a1"), Vec::new()), template(Some("a2"), Vec::new()));
     assert_eq!(template(None, vec![pod]), template(Some("a1"), Vec::new()));
 }
+
+#[test]
+fn a_certificate_that_expires_soon_is_a_warning_until_it_is_renewed() {
+    let warning = |now: &str, unusable: bool| {
+        let times = ["2026-01-01T00:00:00Z", "2026-01-31T00:00:00Z", now].map(|time| time.parse().unwrap());
+        let renewal = crate::plan::CertificateRenewal::of("tls.crt".to_owned(), times[0], times[1], times[2]);
+        let unusable = unusable.then(|| (EtcdClusterReason::TLSSecretInvalid, String::new()));
+        let tls = ObservedTls { renewal: Some(renewal), unusable, ..ObservedTls::default() };
+        let status = plan(&Observed { tls, ..observed(&spec(), &decided()) }, Timestamp::UNIX_EPOCH).status.unwrap();
+        status.contract.condition("Warning").map(|warning| (warning.reason.clone(), warning.message.clone()))
+    };
+    assert_eq!(warning("2026-01-27T00:00:00Z", false), None);
+    let (reason, message) = warning("2026-01-29T00:00:00Z", false).unwrap();
+    assert_eq!(reason, "CertificateExpiring");
+    assert!(message.starts_with("tls.crt expires at 2026-01-31T00:00:00Z: renew it"), "{message}");
+    assert_eq!(warning("2026-02-01T00:00:00Z", true), None, "Stalled says so");
+}

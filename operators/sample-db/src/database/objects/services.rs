@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use api::sample_db::DatabaseServiceType;
 use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use runtime::cache::Projection;
@@ -28,13 +27,8 @@ pub(in crate::database) fn peers(db: &SampleDB, by_owner: bool) -> Apply {
 /// The Service that applications use.
 pub(in crate::database) fn read_write(db: &SampleDB, by_owner: bool) -> Apply {
     let wanted = &db.spec.service;
-    let type_ = match wanted.type_ {
-        DatabaseServiceType::ClusterIP => "ClusterIP",
-        DatabaseServiceType::NodePort => "NodePort",
-        DatabaseServiceType::LoadBalancer => "LoadBalancer",
-    };
     let spec = core::ServiceSpec {
-        type_: Some(type_.to_owned()),
+        type_: Some(wanted.type_.name().to_owned()),
         selector: Some(serving(db, by_owner)),
         ports: Some(vec![port(wanted.port(), wanted.node_port)]),
         load_balancer_class: wanted.load_balancer_class.clone(),
