@@ -36,6 +36,7 @@ fn member(expect: Expect) -> MemberArgs {
         peers_url: some("http://web.shop.svc:2380"),
         data_dir: "/var/etcd/data".into(),
         expect,
+        peer_tls: None,
     }
 }
 

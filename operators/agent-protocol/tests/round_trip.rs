@@ -44,10 +44,10 @@ fn parameters() -> impl Strategy<Value = Vec<(String, String)>> {
 
 fn member() -> impl Strategy<Value = MemberArgs> {
     let expect = prop_oneof![Just(Expect::New), Just(Expect::Join), Just(Expect::Data), Just(Expect::Variable)];
-    (text(), text(), text(), any::<bool>(), path(), expect).prop_map(
-        |(name, peer_url, peers, listed, data_dir, expect)| {
+    (text(), text(), text(), any::<bool>(), path(), expect, of(path())).prop_map(
+        |(name, peer_url, peers, listed, data_dir, expect, peer_tls)| {
             let peers_url = (listed || expect == Expect::Join).then_some(peers);
-            MemberArgs { name, peer_url, peers_url, data_dir, expect }
+            MemberArgs { name, peer_url, peers_url, data_dir, expect, peer_tls }
         },
     )
 }
@@ -69,21 +69,33 @@ fn of_etcd() -> impl Strategy<Value = Command> {
     let wait = (of(path()), member(), seconds())
         .prop_map(|(install, member, dns_timeout)| Command::EtcdWait(EtcdWait { install, member, dns_timeout }));
     let limits = (of(any::<u64>()), of(any::<u16>()), of(any::<u64>()), of(any::<u64>()));
-    let run = (path(), member(), limits, vec(text(), 1..4)).prop_map(|(state, member, limits, command)| {
-        let (reserve, volume_port, quota, snapshot_count) = limits;
-        Command::EtcdRun(EtcdRun { state, member, reserve, volume_port, quota, snapshot_count, command })
-    });
+    let run = (path(), member(), of(path()), limits, vec(text(), 1..4)).prop_map(
+        |(state, member, server_tls, limits, command)| {
+            let (reserve, volume_port, quota, snapshot_count) = limits;
+            Command::EtcdRun(EtcdRun {
+                state,
+                member,
+                server_tls,
+                reserve,
+                volume_port,
+                quota,
+                snapshot_count,
+                command,
+            })
+        },
+    );
     let keep = (path(), any::<u64>(), 1..i32::MAX, any::<bool>(), of(any::<u16>())).prop_map(
         |(data_dir, reserve, parent, release, volume_port)| {
             Command::EtcdKeep(EtcdKeep { data_dir, reserve, parent, release, volume_port })
         },
     );
     let store = (snapshot(), text(), path(), bucket(), any::<bool>());
-    let backup = (vec(text(), 1..3), store, of(1..=u32::MAX), of(any::<u64>()), seconds()).prop_map(
-        |(endpoints, (to, owner, scratch, bucket, versioned), keep, keep_for, timeout)| {
+    let backup = (vec(text(), 1..3), of(path()), store, of(1..=u32::MAX), of(any::<u64>()), seconds()).prop_map(
+        |(endpoints, client_tls, (to, owner, scratch, bucket, versioned), keep, keep_for, timeout)| {
             let versioned = versioned && bucket.bucket.is_some();
             Command::EtcdBackup(EtcdTakeBackup {
                 endpoints,
+                client_tls,
                 to,
                 bucket,
                 versioned,

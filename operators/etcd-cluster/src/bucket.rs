@@ -2,8 +2,8 @@
 
 use agent_protocol::BucketArgs;
 use api::s3::S3Location;
-use k8s_openapi::api::core::v1::{KeyToPath, SecretVolumeSource, Volume, VolumeMount};
-use runtime::pod::mount;
+use k8s_openapi::api::core::v1::{Volume, VolumeMount};
+use runtime::pod::{read_only_mount, secret_volume};
 
 const CREDENTIALS_VOLUME: &str = "bucket-credentials";
 const CREDENTIALS_DIR: &str = "/bucket/credentials";
@@ -13,8 +13,6 @@ const CA_DIR: &str = "/bucket/ca";
 const CA_KEY: &str = "ca.crt";
 /// The keys of the Secret with the credentials.
 const CREDENTIALS_KEYS: [&str; 2] = ["credentials", "config"];
-/// The mode of the files, for the user of the pod's group.
-const MODE: i32 = 0o440;
 
 /// The arguments.
 pub(crate) fn arguments(s3: &S3Location) -> BucketArgs {
@@ -27,7 +25,7 @@ pub(crate) fn arguments(s3: &S3Location) -> BucketArgs {
     }
 }
 
-/// The volumes. A Secret that does not exist leaves them empty: the agent reports it at once, where the kubelet would wait.
+/// The volumes.
 pub(crate) fn volumes(s3: &S3Location) -> Vec<Volume> {
     let ca = s3.ca_secret.iter().map(|secret| secret_volume(CA_VOLUME, secret, &[CA_KEY]));
     std::iter::once(secret_volume(CREDENTIALS_VOLUME, &s3.aws_secret, &CREDENTIALS_KEYS)).chain(ca).collect()
@@ -35,18 +33,6 @@ pub(crate) fn volumes(s3: &S3Location) -> Vec<Volume> {
 
 /// The mounts.
 pub(crate) fn mounts(s3: &S3Location) -> Vec<VolumeMount> {
-    let read_only = |volume, path| VolumeMount { read_only: Some(true), ..mount(volume, path) };
-    let ca = s3.ca_secret.iter().map(|_| read_only(CA_VOLUME, CA_DIR));
-    std::iter::once(read_only(CREDENTIALS_VOLUME, CREDENTIALS_DIR)).chain(ca).collect()
-}
-
-fn secret_volume(name: &str, secret: &str, keys: &[&str]) -> Volume {
-    let item = |key: &&str| KeyToPath { key: (*key).to_owned(), path: (*key).to_owned(), mode: None };
-    let secret = SecretVolumeSource {
-        secret_name: Some(secret.to_owned()),
-        items: Some(keys.iter().map(item).collect()),
-        default_mode: Some(MODE),
-        optional: Some(true),
-    };
-    Volume { name: name.to_owned(), secret: Some(secret), ..Volume::default() }
+    let ca = s3.ca_secret.iter().map(|_| read_only_mount(CA_VOLUME, CA_DIR));
+    std::iter::once(read_only_mount(CREDENTIALS_VOLUME, CREDENTIALS_DIR)).chain(ca).collect()
 }

@@ -2,8 +2,8 @@
 
 use api::my_app::Resources;
 use k8s_openapi::api::core::v1::{
-    Capabilities, EmptyDirVolumeSource, PersistentVolumeClaimVolumeSource, PodSecurityContext, ResourceRequirements,
-    SeccompProfile, SecurityContext, Volume, VolumeMount,
+    Capabilities, EmptyDirVolumeSource, KeyToPath, PersistentVolumeClaimVolumeSource, PodSecurityContext,
+    ResourceRequirements, SeccompProfile, SecretVolumeSource, SecurityContext, Volume, VolumeMount,
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
@@ -85,6 +85,29 @@ pub fn claim_volume(name: &str, claim: &str) -> Volume {
 #[must_use]
 pub fn mount(name: &str, path: &str) -> VolumeMount {
     VolumeMount { name: name.to_owned(), mount_path: path.to_owned(), ..VolumeMount::default() }
+}
+
+/// The mode of files from a Secret: for the group of the pod's user.
+const SECRET_MODE: i32 = 0o440;
+
+/// A volume with these files of a Secret; with all of them if none is named. A Secret that does not exist leaves it empty: the agent
+/// reports that at once, where the kubelet would wait.
+#[must_use]
+pub fn secret_volume(name: &str, secret: &str, files: &[&str]) -> Volume {
+    let file = |file: &&str| KeyToPath { key: (*file).to_owned(), path: (*file).to_owned(), mode: None };
+    let secret = SecretVolumeSource {
+        secret_name: Some(secret.to_owned()),
+        items: non_empty(files.iter().map(file).collect()),
+        default_mode: Some(SECRET_MODE),
+        optional: Some(true),
+    };
+    Volume { name: name.to_owned(), secret: Some(secret), ..Volume::default() }
+}
+
+/// A mount that cannot be written to.
+#[must_use]
+pub fn read_only_mount(name: &str, path: &str) -> VolumeMount {
+    VolumeMount { read_only: Some(true), ..mount(name, path) }
 }
 
 /// The list, unless it is empty: the API server stores no empty one, and a field that is sent counts as owned.

@@ -7,6 +7,7 @@ use api::ConditionStatus;
 use e2e::etcd::{Etcd, Writer, ids, namespace};
 use e2e::etcd_backup::{Backup, volume};
 use e2e::kubectl::Answer;
+use e2e::objects::ManagedKind as _;
 use serde_json::json;
 
 #[path = "etcd_tls/authority.rs"]

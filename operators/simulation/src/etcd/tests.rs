@@ -31,6 +31,7 @@ fn member(name: &str, expect: Expect) -> MemberArgs {
         peers_url: Some("http://data.team.svc:2380".to_owned()),
         data_dir: "/var/etcd/data".into(),
         expect,
+        peer_tls: None,
     }
 }
 

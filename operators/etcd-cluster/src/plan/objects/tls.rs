@@ -1,7 +1,7 @@
 //! Pure: the volumes with the certificates of a member's pod, and where etcd listens.
 
-use k8s_openapi::api::core::v1::{SecretVolumeSource, Volume, VolumeMount};
-use runtime::pod::mount;
+use k8s_openapi::api::core::v1::{Volume, VolumeMount};
+use runtime::pod::{read_only_mount, secret_volume};
 
 use super::ports::{CLIENT_PORT, PEER_PORT};
 use crate::EtcdCluster;
@@ -15,8 +15,6 @@ const CLIENT_DIR: &str = "/etc/etcdtls/operator/etcd-tls";
 const PEER_VOLUME: &str = "member-peer-tls";
 const SERVER_VOLUME: &str = "member-server-tls";
 const CLIENT_VOLUME: &str = "etcd-client-tls";
-/// The mode of the files, for the user of the pod's group.
-const MODE: i32 = 0o440;
 
 /// The directory with the certificate for other members.
 pub(super) fn peer_dir(cluster: &EtcdCluster) -> Option<&'static str> {
@@ -42,33 +40,18 @@ pub(super) fn listeners(cluster: &EtcdCluster) -> [String; 2] {
 
 /// The volumes.
 pub(super) fn volumes(cluster: &EtcdCluster) -> Vec<Volume> {
-    let peer = peer_secret(cluster).map(|secret| secret_volume(PEER_VOLUME, secret));
-    let server = server_secret(cluster).map(|secret| secret_volume(SERVER_VOLUME, secret));
+    let peer = peer_secret(cluster).map(|secret| secret_volume(PEER_VOLUME, secret, &[]));
+    let server = server_secret(cluster).map(|secret| secret_volume(SERVER_VOLUME, secret, &[]));
     peer.into_iter().chain(server).collect()
 }
 
 /// The mounts.
 pub(super) fn mounts(cluster: &EtcdCluster) -> Vec<VolumeMount> {
-    let peer = peer_dir(cluster).map(|directory| read_only(PEER_VOLUME, directory));
-    peer.into_iter().chain(server_dir(cluster).map(|directory| read_only(SERVER_VOLUME, directory))).collect()
+    let peer = peer_dir(cluster).map(|directory| read_only_mount(PEER_VOLUME, directory));
+    peer.into_iter().chain(server_dir(cluster).map(|directory| read_only_mount(SERVER_VOLUME, directory))).collect()
 }
 
 /// The volume with the certificate of a client, its mount, and the directory.
 pub(crate) fn client_tls(secret: &str) -> (Volume, VolumeMount, &'static str) {
-    (secret_volume(CLIENT_VOLUME, secret), read_only(CLIENT_VOLUME, CLIENT_DIR), CLIENT_DIR)
-}
-
-fn read_only(volume: &str, directory: &str) -> VolumeMount {
-    VolumeMount { read_only: Some(true), ..mount(volume, directory) }
-}
-
-/// A Secret that does not exist leaves the volume empty: the agent reports that at once, where the kubelet would wait.
-fn secret_volume(name: &str, secret: &str) -> Volume {
-    let secret = SecretVolumeSource {
-        secret_name: Some(secret.to_owned()),
-        items: None,
-        default_mode: Some(MODE),
-        optional: Some(true),
-    };
-    Volume { name: name.to_owned(), secret: Some(secret), ..Volume::default() }
+    (secret_volume(CLIENT_VOLUME, secret, &[]), read_only_mount(CLIENT_VOLUME, CLIENT_DIR), CLIENT_DIR)
 }

@@ -132,7 +132,7 @@ fn a_certificate_that_expires_soon_is_a_warning_until_it_is_renewed() {
     };
     assert_eq!(warning("2026-01-27T00:00:00Z", false), None);
     let (reason, message) = warning("2026-01-29T00:00:00Z", false).unwrap();
-    assert_eq!(reason, "CertificateExpiring");
+    assert_eq!(reason.to_string(), "CertificateExpiring");
     assert!(message.starts_with("tls.crt expires at 2026-01-31T00:00:00Z: renew it"), "{message}");
     assert_eq!(warning("2026-02-01T00:00:00Z", true), None, "Stalled says so");
 }
