@@ -3,7 +3,7 @@
 use agent_protocol::BucketArgs;
 use api::s3::S3Location;
 use k8s_openapi::api::core::v1::{Volume, VolumeMount};
-use runtime::pod::{read_only_mount, secret_volume};
+use runtime::pod::{optional_secret_volume, read_only_mount};
 
 const CREDENTIALS_VOLUME: &str = "bucket-credentials";
 const CREDENTIALS_DIR: &str = "/bucket/credentials";
@@ -27,8 +27,8 @@ pub(crate) fn arguments(s3: &S3Location) -> BucketArgs {
 
 /// The volumes.
 pub(crate) fn volumes(s3: &S3Location) -> Vec<Volume> {
-    let ca = s3.ca_secret.iter().map(|secret| secret_volume(CA_VOLUME, secret, &[CA_KEY]));
-    std::iter::once(secret_volume(CREDENTIALS_VOLUME, &s3.aws_secret, &CREDENTIALS_KEYS)).chain(ca).collect()
+    let ca = s3.ca_secret.iter().map(|secret| optional_secret_volume(CA_VOLUME, secret, &[CA_KEY]));
+    std::iter::once(optional_secret_volume(CREDENTIALS_VOLUME, &s3.aws_secret, &CREDENTIALS_KEYS)).chain(ca).collect()
 }
 
 /// The mounts.

@@ -3,13 +3,13 @@
 use runtime::metrics::objects::{MetricFamily, ObjectMetrics};
 
 use crate::kind::CONTROLLER;
-use crate::plan::Observed;
 use crate::plan::member_set::{MemberSet, MemberView};
 use crate::plan::space;
+use crate::plan::{Observed, effective_tls};
 
 const HAS_QUORUM: MetricFamily = MetricFamily {
     name: "etcd_cluster_has_quorum",
-    help: "1 if etcd answers a linearizable read, else 0",
+    help: "1 if etcd answers a linearizable read, else 0; absent while only the operator's certificate is rejected",
     counter: false,
 };
 const LEADER_CHANGES: MetricFamily = MetricFamily {
@@ -69,7 +69,10 @@ const MEMBERS: MetricFamily =
 pub(crate) fn set(observed: &Observed) {
     let of = ObjectMetrics { controller: CONTROLLER, key: &observed.cluster.meta.key };
     let members = MemberSet::of(observed, runtime::clock::now());
-    of.set(HAS_QUORUM, None, number(usize::from(members.list_known)));
+    match effective_tls::only_operator_is_rejected(observed) {
+        true => of.unset(HAS_QUORUM),
+        false => of.set(HAS_QUORUM, None, number(usize::from(members.list_known))),
+    }
     let (before, now) =
         (observed.cluster.status.leader.as_deref(), members.leader().map(|leader| leader.name.as_str()));
     // This reconcile writes the status, so each change counts once.

@@ -90,18 +90,28 @@ pub fn mount(name: &str, path: &str) -> VolumeMount {
 /// The mode of files from a Secret: for the group of the pod's user.
 const SECRET_MODE: i32 = 0o440;
 
-/// A volume with these files of a Secret; with all of them if none is named. A Secret that does not exist leaves it empty: the agent
-/// reports that at once, where the kubelet would wait.
+/// A volume with all files of a Secret. Without the Secret, no pod starts, and pods that run keep the files.
 #[must_use]
-pub fn secret_volume(name: &str, secret: &str, files: &[&str]) -> Volume {
-    let file = |file: &&str| KeyToPath { key: (*file).to_owned(), path: (*file).to_owned(), mode: None };
+pub fn secret_volume(name: &str, secret: &str) -> Volume {
     let secret = SecretVolumeSource {
         secret_name: Some(secret.to_owned()),
-        items: non_empty(files.iter().map(file).collect()),
         default_mode: Some(SECRET_MODE),
-        optional: Some(true),
+        ..SecretVolumeSource::default()
     };
     Volume { name: name.to_owned(), secret: Some(secret), ..Volume::default() }
+}
+
+/// A volume of a Job with these files of a Secret; with all of them if none is named. A Secret that does not exist leaves it empty: the
+/// agent reports that at once, where the kubelet would wait.
+#[must_use]
+pub fn optional_secret_volume(name: &str, secret: &str, files: &[&str]) -> Volume {
+    let file = |file: &&str| KeyToPath { key: (*file).to_owned(), path: (*file).to_owned(), mode: None };
+    let mut volume = secret_volume(name, secret);
+    if let Some(source) = &mut volume.secret {
+        source.items = non_empty(files.iter().map(file).collect());
+        source.optional = Some(true);
+    }
+    volume
 }
 
 /// A mount that cannot be written to.

@@ -9,7 +9,7 @@ use api::etcd_cluster::{EtcdClusterReason, MemberSecret, TlsPolicy};
 use runtime::projections::{Pod, Pvc};
 
 use super::objects::{AUTHORITIES, CLIENT_TLS, OWNER_UID, PEER_SECRET};
-use super::observed::ObservedTls;
+use super::observed::{Observed, ObservedTls};
 use super::tls::peer_secret;
 use super::{Explanation, adoption, names};
 use crate::EtcdCluster;
@@ -55,7 +55,8 @@ fn with_peer_secret(cluster: &EtcdCluster, secret: Option<String>) -> EtcdCluste
     effective
 }
 
-/// The same, as the pods of members record it: what the spec no longer has may still be needed until they are replaced.
+/// The Secret with the client certificate of the operator, as the pods of members record it: what the spec no longer has may still be
+/// needed until they are replaced.
 #[must_use]
 pub fn operator_secret_of(pods: &[Arc<Pod>]) -> Option<&str> {
     pods.iter().find_map(|pod| pod.details.as_ref()?.annotations.get(CLIENT_TLS)).map(String::as_str)
@@ -65,6 +66,15 @@ pub fn operator_secret_of(pods: &[Arc<Pod>]) -> Option<&str> {
 #[must_use]
 pub fn serves_clients_with_tls(pod: &Pod) -> bool {
     pod.details.as_ref().is_some_and(|details| details.annotations.contains_key(CLIENT_TLS))
+}
+
+/// Whether only the operator fails to reach members, for lack of a certificate that they accept: the kubelet reports that one is
+/// ready, which takes quorum.
+#[must_use]
+pub fn only_operator_is_rejected(observed: &Observed) -> bool {
+    let is_ready = |pod: &Pod| pod.details.as_ref().is_some_and(|details| details.ready);
+    let serves = |pod: &Arc<Pod>| serves_clients_with_tls(pod) && is_ready(pod);
+    observed.tls.unusable.is_some() && observed.etcd.members.is_err() && observed.pods.iter().any(serves)
 }
 
 /// The fingerprint of the authorities that a new pod is to have: as long as that is unknown, that of a present pod.

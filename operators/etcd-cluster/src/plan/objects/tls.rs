@@ -1,7 +1,7 @@
 //! Pure: the volumes with the certificates of a member's pod, and where etcd listens.
 
 use k8s_openapi::api::core::v1::{Volume, VolumeMount};
-use runtime::pod::{read_only_mount, secret_volume};
+use runtime::pod::{optional_secret_volume, read_only_mount, secret_volume};
 
 use super::ports::{CLIENT_PORT, PEER_PORT};
 use crate::EtcdCluster;
@@ -40,8 +40,8 @@ pub(super) fn listeners(cluster: &EtcdCluster) -> [String; 2] {
 
 /// The volumes.
 pub(super) fn volumes(cluster: &EtcdCluster) -> Vec<Volume> {
-    let peer = peer_secret(cluster).map(|secret| secret_volume(PEER_VOLUME, secret, &[]));
-    let server = server_secret(cluster).map(|secret| secret_volume(SERVER_VOLUME, secret, &[]));
+    let peer = peer_secret(cluster).map(|secret| secret_volume(PEER_VOLUME, secret));
+    let server = server_secret(cluster).map(|secret| secret_volume(SERVER_VOLUME, secret));
     peer.into_iter().chain(server).collect()
 }
 
@@ -53,5 +53,5 @@ pub(super) fn mounts(cluster: &EtcdCluster) -> Vec<VolumeMount> {
 
 /// The volume with the certificate of a client, its mount, and the directory.
 pub(crate) fn client_tls(secret: &str) -> (Volume, VolumeMount, &'static str) {
-    (secret_volume(CLIENT_VOLUME, secret, &[]), read_only_mount(CLIENT_VOLUME, CLIENT_DIR), CLIENT_DIR)
+    (optional_secret_volume(CLIENT_VOLUME, secret, &[]), read_only_mount(CLIENT_VOLUME, CLIENT_DIR), CLIENT_DIR)
 }

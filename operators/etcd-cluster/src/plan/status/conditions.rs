@@ -134,6 +134,9 @@ fn quorum_healthy(state: &ClusterState, now: Timestamp) -> Condition {
         Err(why) if state.auth_required => {
             (ConditionStatus::Unknown, EtcdClusterReason::AuthenticationRequired, why.clone())
         }
+        Err(why) if state.operator_rejected => {
+            (ConditionStatus::Unknown, EtcdClusterReason::TLSSecretInvalid, why.clone())
+        }
         Err(why) if state.restarting => (ConditionStatus::Unknown, EtcdClusterReason::RestartingMember, why.clone()),
         Err(why) => (ConditionStatus::False, quorum::reason(state.lost), quorum::message(state.lost, why)),
     };

@@ -50,12 +50,12 @@ fn marked(observed: &Observed) -> Option<Explanation> {
     })
 }
 
-/// A certificate that expires soon. That one has expired, the condition Stalled reports.
+/// A certificate that expires soon. The condition Stalled reports one that has expired.
 fn certificates(observed: &Observed) -> Option<Explanation> {
     let usable = observed.tls.unusable.is_none();
     let renewal = observed.tls.renewal.as_ref().filter(|renewal| usable && renewal.is_due)?;
     let (file, expires) = (&renewal.file, renewal.expires);
-    let message = format!("{file} expires at {expires}: renew it; without it, members and clients cannot connect");
+    let message = format!("{file} expires at {expires}: renew it; connections that need it fail from then on");
     Some((EtcdClusterReason::CertificateExpiring, message))
 }
 

@@ -136,3 +136,24 @@ fn a_certificate_that_expires_soon_is_a_warning_until_it_is_renewed() {
     assert!(message.starts_with("tls.crt expires at 2026-01-31T00:00:00Z: renew it"), "{message}");
     assert_eq!(warning("2026-02-01T00:00:00Z", true), None, "Stalled says so");
 }
+
+#[test]
+fn a_cluster_that_rejects_only_the_operator_has_not_lost_quorum() {
+    let conditions = |ready: bool| {
+        let mut seen = super::members::three(&spec());
+        seen.tls.unusable = Some((EtcdClusterReason::TLSSecretInvalid, "tls.crt has expired".to_owned()));
+        seen.etcd.members = Err("0 of 3 members answer".to_owned());
+        seen.etcd.endpoints.values_mut().for_each(|answer| *answer = Err("certificate expired".to_owned()));
+        for pod in &mut seen.pods {
+            let details = Arc::get_mut(pod).unwrap().details.as_mut().unwrap();
+            details.annotations.insert(objects::CLIENT_TLS.to_owned(), "client".to_owned());
+            details.ready = ready;
+        }
+        let status = plan(&seen, Timestamp::from_second(600).unwrap()).status.unwrap();
+        (reason(&status, "QuorumHealthy"), reason(&status, "Stalled"), status.phase)
+    };
+    let stalled = (ConditionStatus::True, "TLSSecretInvalid".to_owned());
+    let unknown = (ConditionStatus::Unknown, "TLSSecretInvalid".to_owned());
+    assert_eq!(conditions(true), (unknown, stalled, Some(EtcdClusterPhase::Running)));
+    assert_eq!(conditions(false).0.0, ConditionStatus::False, "the kubelet reports that none serves");
+}

@@ -10,7 +10,7 @@ use crate::plan::member_set::{MemberSet, MemberView};
 use crate::plan::membership::{EtcdStep, waiting_message, why_leader_not_transferred};
 use crate::plan::status::messages::alarm;
 use crate::plan::status::warnings;
-use crate::plan::{Alarm, Explanation, Observed, defragmentation, quorum, recovery, space};
+use crate::plan::{Alarm, Explanation, Observed, defragmentation, effective_tls, quorum, recovery, space};
 
 /// The cluster's state, as its conditions report it.
 pub(in crate::plan::status) struct ClusterState {
@@ -33,6 +33,8 @@ pub(in crate::plan::status) struct ClusterState {
     pub(super) alarm: Option<Alarm>,
     /// Whether etcd requires authentication for its status.
     pub(super) auth_required: bool,
+    /// Whether members reject only the operator.
+    pub(super) operator_rejected: bool,
     /// Whether the only missing members are those that restart with the current spec.
     pub(super) restarting: bool,
     /// Whether PVCs with data are terminating.
@@ -47,9 +49,9 @@ impl ClusterState {
         self.alarm.is_some()
     }
 
-    /// Whether quorum is lost. A cluster that requires authentication may have it.
+    /// Whether quorum is lost. A cluster that requires authentication may have it, and so may one that only rejects the operator.
     pub(in crate::plan::status) fn has_no_quorum(&self) -> bool {
-        self.quorum.is_err() && !self.auth_required && self.lost
+        self.quorum.is_err() && !self.auth_required && !self.operator_rejected && self.lost
     }
 
     pub(in crate::plan::status) fn of(
@@ -72,7 +74,7 @@ impl ClusterState {
         let unhealthy = members.listed().find(fails);
         let repair = match step {
             _ if !bootstrapped => None,
-            _ if observed.etcd.auth_required => None,
+            _ if observed.etcd.auth_required || effective_tls::only_operator_is_rejected(observed) => None,
             _ if is_restarting(observed, members, desired) => None,
             _ if !members.list_known => Some(match recovery::under_way(cluster) {
                 Some(recovery) => format!("continuing with member {}", recovery.from),
@@ -104,6 +106,7 @@ impl ClusterState {
             upgrading,
             alarm: alarm(observed).map(|(_, alarm)| alarm),
             auth_required: observed.etcd.auth_required,
+            operator_rejected: effective_tls::only_operator_is_rejected(observed),
             restarting: is_restarting(observed, members, desired),
             terminating: members.all.iter().any(space::has_terminating_volume),
             warning: warnings::worst(observed, members),

@@ -26,7 +26,8 @@ pub(super) fn summarize(
     let refusal = refusal.map(|(reason, why)| (Reason::from(reason), why)).or_else(|| unreadable(observed));
     match (refusal, summary) {
         (Some((reason, why)), (Summary::Ready, ..)) => (Summary::Stalled, reason, why),
-        // Problems of members are reported as well.
+        // Problems of members are reported as well, once there are any.
+        (Some((reason, why)), _) if members.all.is_empty() => (Summary::Stalled, reason, why),
         (Some((reason, why)), (_, also, message)) if also != reason => {
             (Summary::Stalled, reason, format!("{why}; in addition, {message}"))
         }
