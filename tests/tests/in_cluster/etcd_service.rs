@@ -1,5 +1,6 @@
 //! The Service for clients, published as the spec says.
 
+use api::ConditionStatus;
 use e2e::etcd::{Etcd, namespace};
 use k8s_openapi::api::core::v1::Service;
 use kube::ResourceExt as _;
@@ -24,7 +25,8 @@ async fn the_service_for_clients_is_published_and_taken_back() {
     assert!(chosen >= 30_000, "{chosen}");
     // A port that Kubernetes does not give is reported, and clients keep what they have.
     etcd.patch(json!({ "service": { "nodePort": 80 } })).await;
-    etcd.reports(&["web-client", "80", "valid ports"]).await;
+    let message = etcd.says("Stalled", ConditionStatus::True, "Rejected").await;
+    assert!(message.contains("web-client") && message.contains("not in the valid range"), "{message}");
     assert_eq!(port(&ns.get::<Service>("web-client").await), Some(chosen));
     etcd.patch(json!({ "service": null })).await;
     ns.until::<Service, ()>("web-client", "a Service of the cluster alone", |service| {
