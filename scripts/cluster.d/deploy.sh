@@ -42,7 +42,7 @@ install_manager() {
   # An administrator may have scaled the manager meanwhile.
   kubectl apply --server-side --force-conflicts --kustomize "$SCRIPTS/../kustomize/overlays/dev" | sed 's/^/  /' >&2 || return 1
   await_crds kubectl crd/{myapps,samples,sampledbs,sampledbsnapshots}.example.com \
-    crd/{etcdbackups,etcdclusters}.etcd.database.coreos.com || return 1
+    crd/{etcdbackups,etcdclusters,etcdrestores}.etcd.database.coreos.com || return 1
   [[ $there == no ]] || kubectl rollout restart "$MANAGER" --namespace "$SYSTEM" >/dev/null || return 1
   kubectl rollout status "$MANAGER" --namespace "$SYSTEM" --timeout=180s >/dev/null || {
     manager_log

@@ -73,6 +73,7 @@ pub async fn manager_is_ready(client: &Client) {
                 "sampledbsnapshots.example.com",
                 "etcdbackups.etcd.database.coreos.com",
                 "etcdclusters.etcd.database.coreos.com",
+                "etcdrestores.etcd.database.coreos.com",
             ] {
                 let found = crds.get_opt(name).await.unwrap_or_else(|error| panic!("CRDs cannot be read: {error}"));
                 assert!(

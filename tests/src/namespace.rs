@@ -244,7 +244,7 @@ impl Namespace {
     /// Pods and events of the namespace, and what the manager and etcd logged of it.
     pub async fn around(&self) -> String {
         let mut text = format!("--- namespace {}\n", self.name);
-        let kinds = "myapps,samples,etcdclusters,etcdbackups,sampledbs,sampledbsnapshots,deployments,replicasets,jobs,pods,persistentvolumeclaims";
+        let kinds = "myapps,samples,etcdclusters,etcdbackups,etcdrestores,sampledbs,sampledbsnapshots,deployments,replicasets,jobs,pods,persistentvolumeclaims";
         text.push_str(&self.kubectl(&["get", kinds, "--output=wide"]).await.stdout);
         let events: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), &self.name, &event());
         match events.list(&ListParams::default()).await {

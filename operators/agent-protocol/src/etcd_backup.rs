@@ -132,6 +132,55 @@ impl AgentCommand for EtcdRestoreMember {
     }
 }
 
+/// Verifies a snapshot before a cluster begins again from it: restores it into a throwaway member in --scratch, which has to serve.
+///
+/// The agent first checks the snapshot as agent etcd-restore does, and downloads it in the same way.
+///
+/// Uses etcdctl, etcdutl (from 3.5 on) and etcd, from PATH or /usr/local/bin.
+///
+/// Result: {"revision", "bytes", "sha256"}
+///
+/// Reasons: SnapshotMissing ChecksumMismatch Corrupt RestoreFailed CannotStart NoSpace PermissionDenied ToolFailed ToolMissing
+/// ConnectionFailed AuthenticationFailed BadInput
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+pub struct EtcdVerifySnapshot {
+    /// The snapshot
+    #[arg(long = "from", value_name = "FILE")]
+    pub snapshot: PathBuf,
+    /// The bucket that it is downloaded from
+    #[command(flatten)]
+    pub bucket: BucketArgs,
+    /// The SHA-256 that it must have
+    #[arg(long, value_name = "HEX")]
+    pub sha256: Option<String>,
+    /// Directory with space for a copy of the data; the agent removes what it creates there
+    #[arg(long, value_name = "DIRECTORY")]
+    pub scratch: PathBuf,
+}
+
+impl AgentCommand for EtcdVerifySnapshot {
+    const NAME: &'static str = "etcd-verify";
+
+    fn render(&self, argv: &mut Argv) {
+        argv.value("from", self.snapshot.display());
+        self.bucket.render(argv);
+        argv.values("sha256", &self.sha256);
+        argv.value("scratch", self.scratch.display());
+    }
+}
+
+/// What `etcd-verify` found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct EtcdVerifyResult {
+    /// The revision of the key space that the snapshot holds.
+    pub revision: i64,
+    /// Its size.
+    pub bytes: i64,
+    /// The SHA-256 of the file, in hexadecimal; empty if the agent did not write this.
+    pub sha256: String,
+}
+
 /// How a backup was verified.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RestoreProof {

@@ -43,7 +43,10 @@ pub use bucket::BucketArgs;
 pub use etcd::{
     EtcdKeep, EtcdRecover, EtcdRun, EtcdWait, EtcdWaitResult, Expect, MemberArgs, START_VARIABLE, VolumeReport,
 };
-pub use etcd_backup::{EtcdBackupResult, EtcdRestoreMember, EtcdTakeBackup, RestoreProof, StoredBackup};
+pub use etcd_backup::{
+    EtcdBackupResult, EtcdRestoreMember, EtcdTakeBackup, EtcdVerifyResult, EtcdVerifySnapshot, RestoreProof,
+    StoredBackup,
+};
 pub use failure::{AgentExit, FailureMessage, FailureReason};
 pub use postgres::{
     AccessRules, CreatedByInit, Measurement, Offline, PgBasebackup, PgDump, PgDumpResult, PgFinish, PgFinishResult,
@@ -79,6 +82,7 @@ pub enum Command {
     EtcdRecover(EtcdRecover),
     EtcdBackup(EtcdTakeBackup),
     EtcdRestore(EtcdRestoreMember),
+    EtcdVerify(EtcdVerifySnapshot),
     PgPrepare(PgPrepare),
     PgRun(PgRun),
     PgReady(PgReady),

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use agent_protocol::{
     AccessRules, AgentCommand, BucketArgs, Command, EtcdKeep, EtcdRecover, EtcdRestoreMember, EtcdRun, EtcdTakeBackup,
-    EtcdWait, Expect, Install, Jobs, MemberArgs, Offline, PgBasebackup, PgDump, PgFinish, PgInit, PgPrepare, PgPrune,
-    PgReady, PgRestore, PgRun, PgSurvey, PgUpgrade, PgVerify, PgVersion, RunDir, Seconds, SqlFile, SqlFiles,
-    VerificationMode,
+    EtcdVerifySnapshot, EtcdWait, Expect, Install, Jobs, MemberArgs, Offline, PgBasebackup, PgDump, PgFinish, PgInit,
+    PgPrepare, PgPrune, PgReady, PgRestore, PgRun, PgSurvey, PgUpgrade, PgVerify, PgVersion, RunDir, Seconds, SqlFile,
+    SqlFiles, VerificationMode,
 };
 use proptest::collection::vec;
 use proptest::option::of;
@@ -112,9 +112,12 @@ fn of_etcd() -> impl Strategy<Value = Command> {
             Command::EtcdRestore(EtcdRestoreMember { snapshot, bucket, sha256, state, member, token })
         },
     );
+    let verify = (path(), bucket(), of(text()), path()).prop_map(|(snapshot, bucket, sha256, scratch)| {
+        Command::EtcdVerify(EtcdVerifySnapshot { snapshot, bucket, sha256, scratch })
+    });
     let recover = (path(), text(), member())
         .prop_map(|(state, start, member)| Command::EtcdRecover(EtcdRecover { state, start, member }));
-    prop_oneof![wait, run, keep, recover, backup, restore]
+    prop_oneof![wait, run, keep, recover, backup, restore, verify]
 }
 
 fn of_a_server() -> impl Strategy<Value = Command> {
@@ -230,6 +233,7 @@ fn argv(command: &Command) -> Vec<String> {
         Command::EtcdRecover(of) => of.argv(),
         Command::EtcdBackup(of) => of.argv(),
         Command::EtcdRestore(of) => of.argv(),
+        Command::EtcdVerify(of) => of.argv(),
         Command::PgPrepare(of) => of.argv(),
         Command::PgRun(of) => of.argv(),
         Command::PgReady(of) => of.argv(),

@@ -62,6 +62,7 @@ fn perform(command: Command) -> Result<(), CliExit> {
         Command::EtcdRecover(options) => etcd::recover::recover(&RecoverOptions::new(options)?)?,
         Command::EtcdBackup(options) => termination_message::report(&etcd::backup::back_up(&options)?),
         Command::EtcdRestore(options) => etcd::backup::restore::restore(&RestoreOptions::new(options)?)?,
+        Command::EtcdVerify(options) => termination_message::report(&etcd::backup::restore::verify(&options)?),
         Command::PgRun(options) => return Err(postgres::data_dir::run::run(&options).into()),
         // The kubelet asks for nothing but the exit code.
         Command::PgReady(options) => postgres::data_dir::run::ready(&options)?,

@@ -8,6 +8,7 @@ use serde_json::json;
 
 use crate::etcd_backup::EtcdBackup;
 use crate::etcd_cluster::{DENIED_ENV, DENIED_ENV_MESSAGE, EtcdCluster};
+use crate::etcd_restore::EtcdRestore;
 use crate::sample_db::SampleDB;
 use crate::sample_db_snapshot::SampleDBSnapshot;
 use crate::{ETCD_GROUP, my_app::MyApp, sample::Sample};
@@ -18,6 +19,7 @@ pub fn crds() -> Vec<CustomResourceDefinition> {
     let all = [
         EtcdBackup::crd(),
         with_etcd_bounds(EtcdCluster::crd()),
+        EtcdRestore::crd(),
         MyApp::crd(),
         with_lenient_conditions(with_database_bounds(SampleDB::crd())),
         with_lenient_conditions(SampleDBSnapshot::crd()),

@@ -27,7 +27,7 @@ pub use pod::PodPolicy;
 pub(crate) use pod::{DENIED_ENV, DENIED_ENV_MESSAGE, LABELS};
 pub use reason::{EtcdClusterEvent, EtcdClusterReason};
 pub use recovery::{EtcdRecovery, EtcdRecoveryStatus, RECOVER_WITHOUT, RecoveryOutcome, RecoveryPolicy};
-pub use restore::EtcdRestoreSource;
+pub use restore::{EtcdRestoreProgress, EtcdRestoreSource, RestoreOutcome, RestoreStage};
 pub use service::ClientService;
 pub use status::{EtcdClusterPhase, EtcdClusterStatus, EtcdStorageStatus, MemberRole, MemberStatus, Members};
 pub use storage::{EtcdStorage, OnDelete};

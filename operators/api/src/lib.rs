@@ -8,6 +8,7 @@
 mod crd;
 pub mod etcd_backup;
 pub mod etcd_cluster;
+pub mod etcd_restore;
 pub mod my_app;
 mod names;
 pub mod quantity;

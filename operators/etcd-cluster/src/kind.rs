@@ -1,6 +1,7 @@
-//! The kinds EtcdCluster and EtcdBackup, as their operators cache them.
+//! The kinds EtcdCluster, EtcdBackup and EtcdRestore, as their operators cache them.
 
-use runtime::plan::ResourceKind;
+use runtime::cache::Projection as _;
+use runtime::plan::{Owner, ResourceKind};
 use runtime::projections::{Custom, CustomKind};
 
 /// The kind EtcdCluster.
@@ -46,6 +47,28 @@ impl CustomKind for EtcdBackupKind {
 
 /// The cached part of an EtcdBackup.
 pub type EtcdBackup = Custom<EtcdBackupKind>;
+
+/// The kind EtcdRestore.
+#[derive(Debug)]
+pub enum EtcdRestoreKind {}
+
+impl CustomKind for EtcdRestoreKind {
+    const KIND: ResourceKind =
+        ResourceKind { group: api::ETCD_GROUP, version: "v1beta2", kind: "EtcdRestore", plural: "etcdrestores" };
+    type Spec = api::etcd_restore::EtcdRestoreSpec;
+    type Status = api::etcd_restore::EtcdRestoreStatus;
+
+    /// Its cluster, whose reconciles carry it out.
+    fn belongs_to(spec: &Self::Spec) -> Option<Owner> {
+        Some(Owner { kind: EtcdCluster::KIND.qualified().into(), name: spec.etcd_cluster.name.as_str().into() })
+    }
+}
+
+/// The cached part of an EtcdRestore.
+pub type EtcdRestore = Custom<EtcdRestoreKind>;
+
+/// The name of the controller of EtcdRestore.
+pub(crate) const RESTORE_CONTROLLER: &str = "etcd-restore";
 
 /// The name of the controller of EtcdBackup.
 pub(crate) const BACKUP_CONTROLLER: &str = "etcd-backup";

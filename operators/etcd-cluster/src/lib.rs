@@ -1,4 +1,5 @@
-//! The operators of EtcdCluster, with etcd members as pods that keep their names and volumes, and of EtcdBackup ([`backup`]).
+//! The operators of EtcdCluster, with etcd members as pods that keep their names and volumes, of EtcdBackup ([`backup`]), and of
+//! EtcdRestore ([`restore`]).
 //!
 //! Each member is a pod with a PVC of the same name. The spec determines how many there are and what they run. Which members
 //! exist is queried from etcd in every reconcile, and never cached. [`plan`] takes one step at a time: a new member joins as a
@@ -16,6 +17,7 @@ use runtime::controller::WatchBuilder;
 use runtime::permissions::Permission;
 use runtime::{Error, Operator};
 
+mod agent_pod;
 pub mod backup;
 mod bucket;
 pub mod certificates;
@@ -25,10 +27,12 @@ mod metrics;
 pub mod observe;
 pub mod plan;
 mod preconditions;
+pub mod restore;
 mod scope;
 
 pub use backup::EtcdBackupOperator;
-pub use kind::{EtcdBackup, EtcdBackupKind, EtcdCluster, EtcdClusterKind};
+pub use kind::{EtcdBackup, EtcdBackupKind, EtcdCluster, EtcdClusterKind, EtcdRestore, EtcdRestoreKind};
+pub use restore::EtcdRestoreOperator;
 pub use scope::Scope;
 
 use etcd::{EtcdClient, GrpcEtcdClient};
@@ -40,12 +44,20 @@ use plan::{EtcdAct, EtcdPlan, Observed};
 pub const PERMISSIONS: &[Permission] = &[
     // `patch` for the finalizer, which is metadata.
     Permission { group: api::ETCD_GROUP, resources: &["etcdclusters"], verbs: &["get", "list", "watch", "patch"] },
-    Permission { group: api::ETCD_GROUP, resources: &["etcdbackups"], verbs: &["get", "list", "watch"] },
-    Permission { group: api::ETCD_GROUP, resources: &["etcdclusters/status", "etcdbackups/status"], verbs: &["patch"] },
+    Permission {
+        group: api::ETCD_GROUP,
+        resources: &["etcdbackups", "etcdrestores"],
+        verbs: &["get", "list", "watch"],
+    },
+    Permission {
+        group: api::ETCD_GROUP,
+        resources: &["etcdclusters/status", "etcdbackups/status", "etcdrestores/status"],
+        verbs: &["patch"],
+    },
     // Owner references that block deletion require it with OwnerReferencesPermissionEnforcement (OpenShift).
     Permission {
         group: api::ETCD_GROUP,
-        resources: &["etcdclusters/finalizers", "etcdbackups/finalizers"],
+        resources: &["etcdclusters/finalizers", "etcdbackups/finalizers", "etcdrestores/finalizers"],
         verbs: &["update"],
     },
     Permission { group: "batch", resources: &["jobs"], verbs: &["get", "list", "watch", "create", "delete"] },
@@ -113,6 +125,7 @@ impl<E: EtcdClient> Operator for EtcdClusterOperator<E> {
         watches.children(&self.stores.claims);
         watches.children(&self.stores.services);
         watches.children(&self.stores.budgets);
+        watches.children(&self.stores.restores);
     }
 
     async fn observe(&self, cluster: &Arc<EtcdCluster>) -> Result<Observed, Error> {

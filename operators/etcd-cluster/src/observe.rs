@@ -50,8 +50,10 @@ pub async fn observe(
     agent_image: &Arc<str>,
     cluster: &Arc<EtcdCluster>,
 ) -> Result<Observed, Error> {
-    let Cached { peers, clients, budget, mut pods, image_check, trials, foreign, mut claims, missing_pods } =
-        stores.read(cluster);
+    let cached = stores.read(cluster);
+    let Cached { peers, clients, budget, mut pods, image_check, trials, foreign, mut claims, restores, .. } = cached;
+    let missing_pods = cached.missing_pods;
+    let cluster = &plan::restore::effective(cluster, &restores);
     let (names_taken, names_terminating) = read_pods(queries, cluster, missing_pods, &mut pods).await;
     claims::accept_unlabeled(cluster, &pods, &mut claims);
     let mut claim_lookups = read_claims(queries, cluster, &pods, &mut claims, None).await;
@@ -65,6 +67,8 @@ pub async fn observe(
         peers,
         clients,
         budget,
+        restores,
+        restore_unreadable: cached.restore_unreadable,
         etcd,
         claims,
         pods,

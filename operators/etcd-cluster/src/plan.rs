@@ -35,6 +35,7 @@ mod reclaim;
 pub mod recovered;
 mod recovery;
 mod requeue;
+pub mod restore;
 mod retired;
 pub mod size;
 pub mod space;

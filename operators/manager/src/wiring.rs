@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use etcd_cluster::{EtcdBackupOperator, EtcdClusterOperator};
+use etcd_cluster::{EtcdBackupOperator, EtcdClusterOperator, EtcdRestoreOperator};
 use kube::Client;
 use runtime::cache::{Cache, KindHealth};
 use runtime::controller::{Controller, ControllerSettings};
@@ -23,7 +23,7 @@ use crate::operands::OperandClients;
 use crate::{agent_image, own_pod};
 
 /// All operators, by the name of their controller.
-fn operators<C: OperandClients>() -> [(&'static str, ControllerFactory<C>); 6] {
+fn operators<C: OperandClients>() -> [(&'static str, ControllerFactory<C>); 7] {
     [
         (my_app::MyAppOperator::NAME, |cache, shared| {
             let operator = my_app::MyAppOperator::new(cache).with_limit(shared.pod_overrides);
@@ -44,6 +44,10 @@ fn operators<C: OperandClients>() -> [(&'static str, ControllerFactory<C>); 6] {
         (EtcdBackupOperator::NAME, |cache, shared| {
             let agent_image = shared.etcd.agent_image.clone();
             shared.tie(EtcdBackupOperator::new(cache, shared.client.clone(), agent_image))
+        }),
+        (EtcdRestoreOperator::NAME, |cache, shared| {
+            let agent_image = shared.etcd.agent_image.clone();
+            shared.tie(EtcdRestoreOperator::new(cache, shared.client.clone(), agent_image))
         }),
     ]
 }
@@ -163,8 +167,13 @@ fn catalog(environment: impl Fn(&str) -> Option<String>, lease: &LeaseName) -> K
 
 /// The settings of the operator of EtcdCluster. The manager looks up the agent's image only if an operator that needs it runs.
 async fn etcd_settings(args: &Args, client: &Client, selected: &[&str]) -> etcd_cluster::Settings {
-    let users_of_agent =
-        [EtcdClusterOperator::NAME, EtcdBackupOperator::NAME, SampleDBOperator::NAME, SnapshotOperator::NAME];
+    let users_of_agent = [
+        EtcdClusterOperator::NAME,
+        EtcdBackupOperator::NAME,
+        EtcdRestoreOperator::NAME,
+        SampleDBOperator::NAME,
+        SnapshotOperator::NAME,
+    ];
     let agent_image = if users_of_agent.iter().any(|name| selected.contains(name)) {
         agent_image::find(args.agent_image.as_deref(), client).await
     } else {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use api::etcd_backup::EtcdBackupReason;
 use api::etcd_cluster::{EtcdClusterEvent, EtcdClusterReason};
+use api::etcd_restore::EtcdRestoreReason;
 use api::my_app::MyAppReason;
 use api::sample::SampleReason;
 use api::sample_db::{SampleDBEvent, SampleDBReason};
@@ -32,7 +33,7 @@ struct KindReasons {
     events: Vec<ReasonEntry>,
 }
 
-fn kinds() -> [KindReasons; 6] {
+fn kinds() -> [KindReasons; 7] {
     let kind = |name, conditions, events| KindReasons { name, conditions, events };
     [
         kind("example.com/MyApp", entries!(MyAppReason), Vec::new()),
@@ -40,6 +41,7 @@ fn kinds() -> [KindReasons; 6] {
         kind("example.com/SampleDBSnapshot", entries!(SampleDBSnapshotReason), entries!(SampleDBSnapshotEvent)),
         kind("etcd.database.coreos.com/EtcdCluster", entries!(EtcdClusterReason), entries!(EtcdClusterEvent)),
         kind("etcd.database.coreos.com/EtcdBackup", entries!(EtcdBackupReason), Vec::new()),
+        kind("etcd.database.coreos.com/EtcdRestore", entries!(EtcdRestoreReason), Vec::new()),
         kind("example.com/Sample", entries!(SampleReason), Vec::new()),
     ]
 }

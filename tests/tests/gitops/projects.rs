@@ -48,7 +48,8 @@ async fn a_project_lists_exactly_the_kinds_of_its_environment() {
         // Created by the action `snapshot`.
         all[1].insert(("example.com".to_owned(), "SampleDBSnapshot".to_owned()));
         // Needs a claim of its own, so no environment has one; a team that adds one to git needs no change of the project.
-        all[1].insert(("etcd.database.coreos.com".to_owned(), "EtcdBackup".to_owned()));
+        all[1]
+            .extend(["EtcdBackup", "EtcdRestore"].map(|kind| ("etcd.database.coreos.com".to_owned(), kind.to_owned())));
         assert_eq!(listed(&project, "clusterResourceWhitelist"), all[0], "{environment}");
         assert_eq!(listed(&project, "namespaceResourceWhitelist"), all[1], "{environment}");
     }

@@ -27,6 +27,7 @@ mod etcd_replaced;
 mod etcd_resize;
 mod etcd_restart;
 mod etcd_restore;
+mod etcd_rollback;
 mod etcd_scope;
 mod etcd_service;
 mod etcd_single;

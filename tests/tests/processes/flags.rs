@@ -40,7 +40,7 @@ pub async fn invalid_flags_end_the_manager_with_a_message(stage: Stage) -> Resul
     let (status, _) = manager.ends(DEFAULT_TIMEOUT).await?;
     let log = manager.log();
     let reported = log.contains(
-        "unknown controller \"samples\"; use my-app, sample, sample-db, sample-db-snapshot, etcd-cluster, etcd-backup, or * for all",
+        "unknown controller \"samples\"; use my-app, sample, sample-db, sample-db-snapshot, etcd-cluster, etcd-backup, etcd-restore, or * for all",
     );
     ensure(status.code() == Some(1) && reported, || format!("{status}: {log}"))?;
 

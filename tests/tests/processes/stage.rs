@@ -30,7 +30,7 @@ pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(15);
 /// How long a manager that has settled has written nothing.
 const QUIET: Duration = Duration::from_secs(1);
 /// Kinds that all controllers together watch, those apart that a cluster may do without.
-pub const KINDS: usize = 16;
+pub const KINDS: usize = 17;
 
 /// A namespace of its own for one test.
 #[derive(Clone)]

@@ -111,6 +111,8 @@ reasons! {
         RemovingMember,
         /// A member that cannot come back is being replaced.
         ReplacingMember,
+        /// The cluster begins again from a snapshot, as an EtcdRestore asks.
+        Restoring,
         /// Members restart as the spec asks.
         RestartingMember,
         /// All members are ready and run the requested version.
@@ -188,6 +190,12 @@ reasons! {
         RecoveryStarted,
         /// The operator replaces a member that cannot come back.
         ReplacingDeadMember = "Replacing Dead Member",
+        /// A restore ended before the cluster began again, which returned to its earlier volumes.
+        RestoreCanceled,
+        /// The operator stops all members, because the cluster begins again from a snapshot.
+        RestoreStarted,
+        /// The cluster began again from a snapshot.
+        Restored,
         /// The operator has deleted the oldest of many PVCs of removed members.
         RetiredClaimDeleted,
     }

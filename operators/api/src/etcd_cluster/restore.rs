@@ -1,6 +1,8 @@
-//! The snapshot that a new cluster begins with.
+//! The snapshot that a new cluster begins with, and how a cluster begins again from one.
 
+use jiff::Timestamp;
 use kube::KubeSchema;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::s3::S3Location;
@@ -40,4 +42,52 @@ pub struct EtcdRestoreSource {
     #[x_kube(validation = Rule::new("self.matches('^[0-9a-f]{64}$')")
         .message("restore.sha256 must be 64 hexadecimal digits in lower case"))]
     pub sha256: Option<String>,
+}
+
+/// The last EtcdRestore of the cluster.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EtcdRestoreProgress {
+    /// Name of the EtcdRestore.
+    pub name: String,
+    /// Its UID. The volumes of the members that were stopped have it in the label `multi-operator.example.com/replaced-by`.
+    pub uid: String,
+    /// etcd's ID of the cluster before, in hexadecimal.
+    #[serde(default, rename = "previousClusterID", skip_serializing_if = "Option::is_none")]
+    pub previous_cluster_id: Option<String>,
+    /// How far it has come.
+    #[serde(default)]
+    pub stage: RestoreStage,
+    /// When the operator began to stop the members.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>", extend("format" = crate::ISO_SECONDS))]
+    pub started_at: Option<Timestamp>,
+    /// When it ended; absent while it is under way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>", extend("format" = crate::ISO_SECONDS))]
+    pub ended_at: Option<Timestamp>,
+    /// How it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<RestoreOutcome>,
+}
+
+/// How far a restore has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum RestoreStage {
+    /// The pods of all members are being deleted.
+    #[default]
+    Stopping,
+    /// The volumes of the stopped members are being retired, so that no member starts on them.
+    Keeping,
+    /// A first member begins from the snapshot.
+    Beginning,
+}
+
+/// How a restore ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum RestoreOutcome {
+    /// The cluster began again from the snapshot.
+    Restored,
+    /// The EtcdRestore was deleted first, and the cluster returned to its earlier volumes.
+    Canceled,
 }

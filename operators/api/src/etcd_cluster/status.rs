@@ -7,6 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::defragmentation::EtcdDefragmentationStatus;
 use super::recovery::EtcdRecoveryStatus;
+use super::restore::EtcdRestoreProgress;
 use crate::{Contract, ObjectStatus};
 
 /// Observed state of an etcd cluster.
@@ -84,6 +85,9 @@ pub struct EtcdClusterStatus {
     /// does not act on that value again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recovery_request: Option<String>,
+    /// Last EtcdRestore: the cluster began again from a snapshot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restore: Option<EtcdRestoreProgress>,
     /// Label selector of the pods, for autoscalers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selector: Option<String>,

@@ -2,15 +2,12 @@
 
 use std::sync::Arc;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use runtime::job::JobProgress;
 use runtime::job::outcome::AgentOutcome;
 use runtime::projections::{Job, Pod, PodDiagnosis};
 
 use crate::{EtcdBackup, EtcdCluster};
-
-/// After how long the condition reports that a Job has no pod. The Job controller takes less than a second.
-const WITHOUT_POD: SignedDuration = SignedDuration::from_mins(1);
 
 /// The EtcdCluster that is backed up.
 #[derive(Clone, Debug)]
@@ -48,13 +45,6 @@ impl BackupObserved {
     /// The progress of a Job.
     pub(crate) fn progress(&self, name: &str) -> JobProgress<'_> {
         JobProgress::of(&self.jobs, &self.pods, name)
-    }
-
-    /// Since when a Job has had no pod, if that is long.
-    pub(crate) fn without_pod_since(&self, name: &str, now: Timestamp) -> Option<Timestamp> {
-        let created = runtime::job::find(&self.jobs, name).filter(|job| job.end.is_none())?.created?;
-        let long = now.duration_since(created) >= WITHOUT_POD;
-        (long && !runtime::job::has_pod(&self.pods, name)).then_some(created)
     }
 
     /// How the last pod of a Job ended.

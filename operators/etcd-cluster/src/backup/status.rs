@@ -10,6 +10,7 @@ use runtime::status::conditions::{self, Summary};
 
 use super::due::NextBackup;
 use super::observed::BackupObserved;
+use crate::agent_pod;
 
 type Status = EtcdBackupStatus;
 
@@ -29,12 +30,8 @@ pub(super) fn with(
 pub(super) fn running(observed: &BackupObserved, status: Status, now: Timestamp) -> Status {
     let Some(run) = status.running.clone() else { return status };
     let doing = format!("the backup {} is being taken and verified", run.name);
-    if let Some(since) = observed.without_pod_since(&run.name, now) {
-        let message = format!(
-            "{doing}, but Kubernetes' Job controller has created no pod for its Job since {since:.0}: kubectl describe job {} \
-             says why, for example a quota",
-            run.name
-        );
+    if let Some(since) = agent_pod::without_pod_since(&observed.jobs, &observed.pods, &run.name, now) {
+        let message = format!("{doing}, but {}", agent_pod::no_pod(&run.name, since));
         return with(status, &Summary::Reconciling, EtcdBackupReason::PodInTrouble, message, now);
     }
     match observed.diagnosis(&run.name) {

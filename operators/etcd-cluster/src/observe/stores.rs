@@ -7,8 +7,8 @@ use runtime::cache::{Cache, CacheEntry, Projection as _, Store};
 use runtime::plan::{ChildState, Owner};
 use runtime::projections::{DisruptionBudget, Pod, Pvc, Service};
 
-use crate::EtcdCluster;
 use crate::plan::{image_check, objects, placement, unlabeled};
+use crate::{EtcdCluster, EtcdRestore};
 
 /// The stores that the operator reads. Watches feed them.
 pub struct Stores {
@@ -22,6 +22,8 @@ pub struct Stores {
     pub services: Arc<Store<Service>>,
     /// The PodDisruptionBudgets.
     pub budgets: Arc<Store<DisruptionBudget>>,
+    /// The EtcdRestores.
+    pub restores: Arc<Store<EtcdRestore>>,
 }
 
 /// What the stores hold of one cluster.
@@ -43,6 +45,10 @@ pub struct Cached {
     pub foreign: BTreeSet<Box<str>>,
     /// The PVCs with the cluster's labels.
     pub claims: Vec<Arc<Pvc>>,
+    /// The EtcdRestores of the cluster.
+    pub restores: Vec<Arc<EtcdRestore>>,
+    /// Whether the EtcdRestore that is under way exists, and does not decode.
+    pub restore_unreadable: bool,
     /// Members whose pods the stores do not hold. A pod that lost its labels is not watched, so the operator reads it by name.
     pub missing_pods: BTreeSet<String>,
 }
@@ -56,6 +62,7 @@ impl Stores {
             claims: cache.store(),
             services: cache.store(),
             budgets: cache.store(),
+            restores: cache.store(),
         }
     }
 
@@ -73,7 +80,12 @@ impl Stores {
         let claims = self.claims.owned(&key.namespace, &owner).into_iter().filter_map(CacheEntry::into_object);
         let claims: Vec<Arc<Pvc>> = claims.collect();
         let of_pods = pods.iter().map(|pod| &**pod);
+        let restores = self.restores.owned(&key.namespace, &owner).into_iter().filter_map(CacheEntry::into_object);
+        let begun = cluster.status.restore.as_ref().map(|restore| key.sibling(&restore.name));
+        let begun = begun.and_then(|key| self.restores.get(&key));
         Cached {
+            restores: restores.collect(),
+            restore_unreadable: matches!(begun, Some(CacheEntry::Undecodable(_))),
             peers: self.services.child(key, meta),
             clients: self.services.child(&key.sibling(&objects::client_service(cluster)), meta),
             budget: self.budgets.child(key, meta),

@@ -12,6 +12,8 @@ use super::membership::EtcdStep;
 use super::objects::{InitialState, Retiring};
 use super::{EtcdAct, EtcdChange, Observed, hold, image_check, leaving_3_6, names, objects, placement, recovery};
 
+mod restore;
+
 /// The effects of `step`, in order.
 pub(super) fn of(
     observed: &Observed,
@@ -97,6 +99,7 @@ pub(super) fn of(
             let record = claim.map(|claim| Effect::Apply(objects::next(claim, Some(&next))));
             prepare(name).into_iter().chain(record).chain(pod_of(name).map(delete_pod)).collect()
         }
+        EtcdStep::Restore(step) => restore::of(observed, members, step),
         EtcdStep::RemoveClaim { name } => {
             let Some(claim) = claim_of(name) else { return Vec::new() };
             let removal = (!claim.meta.deleting).then(|| delete_or_retain_claim(observed, claim));

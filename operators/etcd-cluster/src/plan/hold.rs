@@ -10,7 +10,7 @@ use runtime::projections::Pvc;
 
 use super::desired::Desired;
 use super::member_set::{MemberSet, MemberView};
-use super::objects::{self, OWNER_UID, RETIRED, VolumeFacts};
+use super::objects::{self, OWNER_UID, REPLACED_BY, RETIRED, VolumeFacts};
 use super::{EtcdAct, Observed, claim_copies, names, recovered};
 use crate::EtcdCluster;
 
@@ -39,7 +39,9 @@ pub(super) fn claims(observed: &Observed, members: &MemberSet<'_>) -> Vec<Apply>
     });
     let retired = observed.claims.iter().filter(|claim| {
         let is_retired = claim.labels.contains_key(RETIRED) || is_retired_by_user(observed, claim);
-        is_held(claim) && is_retired && names::is_generated(cluster, &claim.meta.key.name)
+        // One that was terminating when the cluster began again from a snapshot would be gone.
+        let is_kept = claim.meta.deleting && claim.labels.contains_key(REPLACED_BY);
+        is_held(claim) && is_retired && !is_kept && names::is_generated(cluster, &claim.meta.key.name)
     });
     let released = retired.map(|claim| &**claim).chain(copies(observed)).map(|claim| objects::held(claim, false));
     protect.map(|claim| objects::held(claim, true)).chain(released).collect()

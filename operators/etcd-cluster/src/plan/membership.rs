@@ -1,6 +1,6 @@
 //! Pure: decides the next step.
 //!
-//! In this order: finish removals that are in flight; remove a failing member if there are too many; repair; promote a learner;
+//! In this order: begin again from a snapshot; finish removals that are in flight; remove a failing member if there are too many; repair; promote a learner;
 //! make room in databases, and disarm NOSPACE once there is space; scale; roll out changes; transfer leadership on request;
 //! defragment databases. There is one change of membership at a time, and none that costs quorum or lowers the number of failures that the cluster tolerates.
 
@@ -24,6 +24,7 @@ mod recreation;
 mod repair;
 mod replacement;
 mod restart;
+mod restore;
 mod rolling_update;
 mod scaling;
 mod step;
@@ -68,6 +69,9 @@ pub(super) fn is_about_to_grow(observed: &Observed, members: &MemberSet<'_>, des
 /// The next step.
 #[must_use]
 pub fn next(observed: &Observed, members: &MemberSet<'_>, desired: &Desired, now: jiff::Timestamp) -> EtcdStep {
+    if let Some(step) = restore::step(observed, members, desired) {
+        return step;
+    }
     if let Some(step) = volume_adoption::step(observed, members) {
         return step;
     }

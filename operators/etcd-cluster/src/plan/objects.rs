@@ -26,7 +26,7 @@ pub(super) use budget::budget;
 pub use claim::default_class_probe;
 pub(super) use claim::{
     ClaimInputs, Retiring, adopted, claim, grown, has_unwanted_owner, held, is_larger, known_good, marked_as_retiring,
-    next, policy, retired, volume,
+    next, policy, replaced, retired, returned, volume,
 };
 pub(super) use given::{quota_follows_volume, variable_of};
 pub(super) use image_check::{checks, image_check, trial_labels};
@@ -35,7 +35,7 @@ pub(super) use initial_state::START;
 pub(super) use labels::{CLUSTER_ID, MEMBER_NAME, NAMESPACE, NEXT, OWNER_UID, RETIRED, RETIRED_BY, selected};
 #[cfg(test)]
 pub(super) use labels::{JOINING, MEMBER_ID, MEMBER_VERSION};
-pub use labels::{KNOWN_GOOD, KNOWN_GOOD_SPEC, selector};
+pub use labels::{KNOWN_GOOD, KNOWN_GOOD_SPEC, REPLACED_BY, selector};
 pub(crate) use pod::USER;
 pub(super) use pod::{begun, labeled, next_image, placement, pod, pod_labels, retiring};
 pub(super) use ports::CLIENT_PORT;
@@ -43,6 +43,7 @@ pub(crate) use ports::VOLUME_PORT;
 pub(super) use probes::has_health_probes;
 pub(super) use programs::{AGENT, AGENT_PATH, ETCD, ETCD_PATH, RECOVER, RESTORE, WAIT};
 pub(super) use restore::restore_source;
+pub(crate) use restore::{snapshot_mounts, snapshot_path, snapshot_volumes};
 pub use services::client_service;
 pub(super) use services::{clients, peers};
 pub(crate) use tls::client_tls;

@@ -9,7 +9,7 @@ use runtime::pod::trial_pod;
 use runtime::projections::{DisruptionBudget, Pod, PodDetails, Pvc, Service};
 
 use super::known_good::KnownGoodConfig;
-use crate::EtcdCluster;
+use crate::{EtcdCluster, EtcdRestore};
 
 pub mod claims;
 mod etcd;
@@ -29,6 +29,10 @@ pub struct Observed {
     pub clients: ChildState<Service>,
     /// The budget that keeps evictions from breaking quorum.
     pub budget: ChildState<DisruptionBudget>,
+    /// The EtcdRestores of the cluster.
+    pub restores: Vec<Arc<EtcdRestore>>,
+    /// Whether the EtcdRestore that is under way exists, and cannot be read.
+    pub restore_unreadable: bool,
     /// Its pods, by name.
     pub pods: Vec<Arc<Pod>>,
     /// The pod of the image check.

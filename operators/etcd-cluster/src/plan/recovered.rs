@@ -10,7 +10,7 @@ use runtime::projections::Pvc;
 
 use super::objects::VolumeFacts;
 use super::version::Version;
-use super::{Observed, claim_copies};
+use super::{Observed, claim_copies, restore};
 use crate::EtcdCluster;
 
 /// The cluster, with its status restored from the labels of its PVCs if the status was lost: that can happen at any time, for
@@ -25,7 +25,7 @@ pub fn with_recovered_status(cluster: &Arc<EtcdCluster>, claims: &[Arc<Pvc>]) ->
 }
 
 fn lost_status(cluster: &EtcdCluster, claims: &[Arc<Pvc>]) -> Option<EtcdClusterStatus> {
-    if cluster.status.cluster_id.is_some() {
+    if cluster.status.cluster_id.is_some() || restore::has_forgotten_members(cluster) {
         return None;
     }
     let members = members(cluster, claims);

@@ -10,6 +10,7 @@ use runtime::status::conditions::{Summary, condition};
 use super::desired::Desired;
 use super::member_set::{MemberSet, MemberView, hex};
 use super::membership::{EtcdStep, LeaderTransfer, filling_from, leader_transfer_state};
+use super::restore::RestoreStep;
 use super::{Observed, defragmentation, objects};
 use crate::EtcdCluster;
 
@@ -18,6 +19,7 @@ mod events;
 mod members;
 mod messages;
 mod recovery;
+mod restore;
 mod warnings;
 
 pub(super) use events::{events, step_events};
@@ -42,7 +44,8 @@ pub(super) fn of(
     let phase = phase(&state, latched);
     let client = latched.then(|| objects::client_service(cluster));
     let LeaderTransfer { moved_for, moving_from } = leader_transfer_state(observed, members, step);
-    EtcdClusterStatus {
+    let restore = restore::record(cluster, step, cluster_id.as_deref(), now);
+    let status = EtcdClusterStatus {
         phase: Some(phase),
         reason: (phase == EtcdClusterPhase::Failed).then(|| state.message.clone()),
         control_paused: cluster.spec.paused,
@@ -59,6 +62,7 @@ pub(super) fn of(
         defragmentation: defragmentation::record(observed, members),
         recovery_request: recovery::request(cluster, members, step),
         recovery: recovery::record(cluster, members, step, now),
+        restore,
         filling_from: filling_from(observed, members, step),
         leader_moved_for: moved_for,
         leader_moving_from: moving_from,
@@ -68,7 +72,8 @@ pub(super) fn of(
         selector: Some(selector_text(&objects::selector(cluster))),
         cluster_id,
         contract: Contract { conditions: conditions::all(cluster, desired, &state, now), ..before.contract.clone() },
-    }
+    };
+    if *step == EtcdStep::Restore(RestoreStep::Forget) { restore::forgotten(status) } else { status }
 }
 
 /// The snapshot that a cluster begins with.

@@ -32,6 +32,8 @@ fn observed(spec: &Value, status: &EtcdClusterStatus) -> Observed {
         trials: Vec::new(),
         trial_feasibility: None,
         claims: Vec::new(),
+        restores: Vec::new(),
+        restore_unreadable: false,
         etcd: Etcd { endpoints: BTreeMap::new(), ..Etcd::default() },
         dns_addresses: Vec::new(),
         names_taken: BTreeSet::new(),
@@ -205,6 +207,7 @@ mod quorum;
 mod reclaim;
 mod recovery;
 mod refused;
+mod restore;
 mod restored_volumes;
 mod retries;
 mod service;

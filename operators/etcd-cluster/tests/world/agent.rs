@@ -42,7 +42,7 @@ pub fn run(etcds: &mut Etcds, pod: &PodSeen, had_data: bool) -> Result<Data, End
     }
     match (pod.expect.as_str(), had_data) {
         (_, true) => Err(missing("etcd has run in this pod before, and its data is lost")),
-        ("new", _) => Ok(etcds.found(&pod.token, &pod.url, &pod.name)),
+        ("new", _) => Ok(etcds.found(pod)),
         ("join", _) => match listing(etcds, pod) {
             Listing::Listed(members, cluster) => {
                 let member =

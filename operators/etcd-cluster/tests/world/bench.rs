@@ -31,6 +31,7 @@ fn fed(world: &mut FakeCluster) -> Stores {
     world.feed(&stores.claims);
     world.feed(&stores.services);
     world.feed(&stores.budgets);
+    world.feed(&stores.restores);
     stores
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use api::etcd_cluster::RestoreStage;
 use etcd_cluster::plan::{EtcdAct, EtcdChange, EtcdPlan, Observed};
 use jiff::Timestamp;
 use runtime::Error;
@@ -10,12 +11,11 @@ use runtime::plan::{Effect, Key};
 use runtime::projections::{Pod, Pvc};
 use runtime::testing::FakeCluster;
 use runtime::testing::fault_injection::ActAnswer;
-use serde_json::Value;
 
-use crate::bench::is_held;
 use crate::faults::name_of;
 use crate::kubelet::{Kubelet, seen};
 use crate::raft::{Cluster, Etcds};
+use crate::snapshot::{ClaimSeen, Snapshot};
 
 /// Checks the invariants.
 #[derive(Clone, Debug, Default)]
@@ -27,35 +27,10 @@ pub struct Guard {
     changes: usize,
     /// The id of the cluster, once it is latched.
     latched: Option<u64>,
+    /// Whether all members are stopped, because the cluster begins again from a snapshot.
+    restoring: bool,
     /// The number of leadership transfers.
     pub led: usize,
-}
-
-/// The compared part of a world.
-#[derive(Clone, Debug, Default)]
-struct Snapshot {
-    /// By uid: name, image, whether the pod is terminating.
-    pods: BTreeMap<String, (String, String, bool)>,
-    /// By uid.
-    claims: BTreeMap<String, ClaimSeen>,
-    /// Whether all PVCs are to be retained.
-    retain: bool,
-    size: usize,
-    /// Whether the cluster is terminating.
-    terminating: bool,
-    listed: BTreeSet<String>,
-}
-
-/// The compared part of a PVC.
-#[derive(Clone, Debug)]
-struct ClaimSeen {
-    name: String,
-    deleting: bool,
-    retired: bool,
-    /// Whether it ever had a volume, and a member that votes.
-    filled: bool,
-    /// Whether it has the operator's finalizer.
-    held: bool,
 }
 
 impl Guard {
@@ -77,14 +52,18 @@ impl Guard {
         self.before.terminating = observed.cluster.meta.deleting;
         let status = &observed.cluster.status;
         let latched = status.cluster_id.as_deref().and_then(|id| u64::from_str_radix(id, 16).ok());
-        assert!(self.latched.is_none() || latched.is_none() || self.latched == latched, "another cluster is latched");
+        self.restoring = status.restore.as_ref().is_some_and(|restore| restore.ended_at.is_none());
+        let begins = status.restore.as_ref().is_some_and(|restore| restore.stage == RestoreStage::Beginning);
+        let is_same = self.latched.is_none() || latched.is_none() || self.latched == latched;
+        assert!(is_same || begins, "another cluster is latched");
         self.latched = latched.or(self.latched);
         let disruptive = |effect: &&Effect<EtcdAct>| match effect {
             Effect::Delete(_) => true,
             Effect::Act(act) => is_of_membership(&act.change),
             _ => false,
         };
-        assert!(plan.effects.iter().filter(disruptive).count() <= 1, "one step at a time: {:?}", plan.effects);
+        let disruptions = plan.effects.iter().filter(disruptive).count();
+        assert!(disruptions <= 1 || self.restoring, "one step at a time: {:?}", plan.effects);
         if observed.etcd.members.is_err() && self.latched.is_some() {
             // An isolated member does not help the others, and a new pod may repair it. No other member depends on the quorum of
             // a single member, and each change of its spec replaces its pod.
@@ -97,12 +76,14 @@ impl Guard {
             };
             let works = |uid: &str| seen(world).iter().any(|pod| pod.uid == uid && runs(&pod.name));
             // In a recovery that the status has recorded, all pods are stopped.
-            let recovers = status.recovery.as_ref().is_some_and(|recovery| recovery.ended_at.is_none());
+            let recovers =
+                self.restoring || status.recovery.as_ref().is_some_and(|recovery| recovery.ended_at.is_none());
             let destructive = |effect: &Effect<EtcdAct>| match effect {
                 Effect::Delete(delete) => delete.kind == Pvc::KIND || works(&delete.uid) && !recovers,
                 Effect::Act(_) => true,
                 Effect::Apply(apply) => {
-                    !apply.body["metadata"]["labels"]["multi-operator.example.com/retired"].is_null()
+                    let retired = &apply.body["metadata"]["labels"]["multi-operator.example.com/retired"];
+                    !retired.is_null() && !self.restoring
                 }
                 Effect::Create(_) => false,
             };
@@ -196,7 +177,7 @@ impl Guard {
                 etcds.violations.push(format!("pod {name} has lost its image: the API server refuses that"));
             }
         }
-        if had && !self.has_quorum(etcds) && self.voters(etcds) > 2 {
+        if had && !self.restoring && !self.has_quorum(etcds) && self.voters(etcds) > 2 {
             let doomed: Vec<&String> = self.doomed.values().map(|(name, _)| name).collect();
             etcds.violations.push(format!("quorum is lost by what was done to the pods {doomed:?}"));
         }
@@ -212,6 +193,7 @@ impl Guard {
                 etcds.violations.push(format!("claim {name} is deleted, and should be retained"));
             }
             if (deleted || put_away || released)
+                && !self.restoring
                 && self.before.listed.contains(name)
                 && self.listed(etcds).contains(name)
             {
@@ -278,22 +260,4 @@ fn is_of_membership(change: &EtcdChange) -> bool {
 /// Whether the process of a pod is of that image.
 fn runs(etcds: &Etcds, pod: &str, image: &str) -> bool {
     etcds.processes.get(pod).is_some_and(|process| image.ends_with(&format!(":v{}", process.version)))
-}
-
-impl Snapshot {
-    fn of(world: &FakeCluster) -> Self {
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let pods = seen(world).into_iter().map(|pod| (pod.uid, (pod.name, pod.image, pod.deleting))).collect();
-        let claims = world.all(Pvc::KIND).map(|(key, claim)| {
-            let meta = &claim["metadata"];
-            let retired = meta["labels"]["multi-operator.example.com/retired"].is_string();
-            // A member that never voted has no data that the others lack.
-            let joining = meta["labels"]["multi-operator.example.com/joining"].is_string();
-            let filled = claim["status"]["phase"].is_string() && !joining;
-            let deleting = !meta["deletionTimestamp"].is_null();
-            let seen = ClaimSeen { name: key.name.to_string(), deleting, retired, filled, held: is_held(claim) };
-            (text(&meta["uid"]), seen)
-        });
-        Self { pods, claims: claims.collect(), ..Self::default() }
-    }
 }

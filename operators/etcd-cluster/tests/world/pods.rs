@@ -25,6 +25,8 @@ pub struct PodSeen {
     pub expect: String,
     /// Whether its member becomes the only one of its cluster when it starts.
     pub recovers: bool,
+    /// Whether an init step restores a snapshot.
+    pub restores: bool,
     /// `--peer-url` of the agent.
     pub url: String,
     /// `--initial-cluster-token` of etcd.
@@ -90,6 +92,7 @@ impl PodSeen {
             },
             recovers: inits.iter().any(|container| container["name"] == "recover")
                 && meta["annotations"]["multi-operator.example.com/start"] == "recover",
+            restores: inits.iter().any(|container| container["name"] == "restore"),
             url: argument("--peer-url"),
             homeless: spec["nodeSelector"].is_object(),
             rejected: meta["labels"]["rejected"].is_string(),

@@ -6,6 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use etcd_cluster::plan::ListedMember;
 use etcd_cluster::plan::version::Version;
 
+use crate::pods::PodSeen;
+
 /// The content of a member's data directory.
 #[derive(Clone, Debug)]
 pub struct Data {
@@ -265,16 +267,19 @@ impl Etcds {
     }
 
     /// A new cluster of one.
-    pub fn found(&mut self, token: &str, url: &str, pod: &str) -> Data {
+    pub fn found(&mut self, pod: &PodSeen) -> Data {
+        let (token, url) = (pod.token.as_str(), pod.url.as_str());
         let id = hash(&[token, url]);
         let member = ListedMember {
             id: hash(&[url, token]),
-            name: pod.to_owned(),
+            name: pod.name.clone(),
             peer_urls: vec![url.to_owned()],
             learner: false,
         };
-        if self.clusters.values().any(|cluster| cluster.written) {
-            self.violations.push(format!("a second cluster {id:x} is begun by {pod}"));
+        // One that begins with a snapshot does so in a cluster whose members are stopped.
+        let running = self.processes.keys().any(|other| *other != pod.name);
+        if self.clusters.values().any(|cluster| cluster.written) && (!pod.restores || running) {
+            self.violations.push(format!("a second cluster {id:x} is begun by {}", pod.name));
         }
         let data = Data { cluster: id, member: member.id, index: 100, members: vec![member.clone()], broken: false };
         self.clusters.insert(id, Cluster { members: vec![member], acked: 1, ..Cluster::default() });

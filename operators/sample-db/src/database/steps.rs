@@ -142,11 +142,11 @@ fn children(observed: &Observed, pinned: &Pinned, source: Option<&Snapshot>) -> 
     let by_owner = unlabeled::can_be_selected_by_owner(observed);
     applies.extend(observed.peers.apply_if_drifted(objects::peers(db, by_owner)));
     applies.extend(observed.read_write.apply_if_drifted(objects::read_write(db, by_owner)));
-    let server = objects::server(observed, pinned, source);
     let live = observed.server.owned().map(|server| (&server.meta, server.fingerprint));
     // The controller could not replace the present pod if that were lost.
-    let accepted = observed.replacement == DryRun::Accepted && observed.placement == PlacementCheck::Verified;
-    applies.extend(objects::unless_current(server, live).filter(|_| accepted));
+    if observed.replacement == DryRun::Accepted && observed.placement == PlacementCheck::Verified {
+        applies.extend(objects::unless_current(objects::server(observed, pinned, source), live));
+    }
     let effects: Vec<_> = applies.into_iter().map(Effect::Apply).collect();
     (!effects.is_empty())
         .then(|| NextStep::Do(effects, SampleDBReason::Provisioning, "creating the server and its Services".to_owned()))

@@ -1,4 +1,4 @@
-//! A descriptor for every property of a kind, from the schema's descriptions: consoles build forms and pages from them.
+//! A descriptor for every property of a kind that is not too deep in it, from the schema's descriptions: consoles build forms and pages from them.
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,8 @@ pub(crate) const PARTS: [(&str, &str); 2] = [("spec", "specDescriptors"), ("stat
 /// The descriptors of a part of an object's schema; none if it lacks that part.
 pub(crate) fn descriptors(schema: &Value, part: &str) -> Vec<Value> {
     let Some(part_schema) = schema.pointer(&format!("/properties/{part}")) else { return Vec::new() };
-    let described = properties(part_schema).into_iter().filter_map(|property| {
+    let shown = properties(part_schema).into_iter().filter(|property| !property.is_deep());
+    let described = shown.filter_map(|property| {
         let description = property.description()?;
         Some(json!({
             "description": summary(description),
@@ -64,7 +65,10 @@ mod tests {
                 "affinity": {"description": "As in a Pod.", "type": "object",
                              "properties": {"nodeAffinity": {"type": "object", "properties": {"deep": {}}}}},
                 "checks": {"description": "What\nto ask.", "type": "array",
-                           "items": {"properties": {"sql": {"description": "The question.", "type": "string"}}}},
+                           "items": {"properties": {"sql": {"description": "The question.", "type": "string",
+                               "properties": {"of": {"description": "e"}}}}}},
+                "env": {"description": "a", "properties": {"from": {"description": "b", "properties": {
+                    "secret": {"description": "c", "properties": {"key": {"description": "d", "type": "string"}}}}}}},
             }},
         }})
     }
@@ -82,10 +86,10 @@ mod tests {
     }
 
     #[test]
-    fn every_documented_property_has_one() {
+    fn every_documented_property_has_one_unless_it_is_deep() {
         let made = descriptors(&schema(), "spec");
         let paths: Vec<&str> = made.iter().map(|made| made["path"].as_str().unwrap()).collect();
-        assert_eq!(paths, ["affinity", "checks", "checks[0].sql"]);
+        assert_eq!(paths, ["affinity", "checks", "checks[0].sql", "env", "env.from", "env.from.secret"]);
         assert_eq!(made[1]["description"], "What to ask.");
         assert!(descriptors(&schema(), "status").is_empty());
     }

@@ -11,6 +11,12 @@ pub(crate) struct Property<'a> {
 }
 
 impl Property<'_> {
+    /// Whether it is so deep in an object that no form shows it: it has no descriptor, since the size of a bundle is limited.
+    pub fn is_deep(&self) -> bool {
+        let depth = self.path.matches('.').count();
+        depth > 2 || depth > 1 && self.path.contains("[0]")
+    }
+
     /// Its description in the schema. Fields that Kubernetes itself documents have none, such as those within an affinity.
     pub fn description(&self) -> Option<&str> {
         self.schema.get("description")?.as_str().filter(|text| !text.is_empty())

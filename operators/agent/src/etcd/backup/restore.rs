@@ -1,12 +1,14 @@
-//! `agent etcd-restore`: restores a snapshot into the data directory of the first member of a new cluster.
+//! `agent etcd-restore`: restores a snapshot into the data directory of the first member of a new cluster. `agent etcd-verify`:
+//! finds out whether that can be done.
 
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::time::Duration;
 
-use super::bucket_keys;
-use super::store;
+use agent_protocol::{BucketArgs, EtcdVerifyResult, EtcdVerifySnapshot};
+
+use super::{bucket_keys, store, verification};
 use crate::bucket::Bucket;
 use crate::cli::RestoreOptions;
 use crate::etcd::data::{self, StartMarker};
@@ -29,10 +31,7 @@ pub(crate) fn restore(options: &RestoreOptions) -> Result<(), CommandFailure> {
     let previous = StartMarker::new(&options.state).previous_run(data_dir)?;
     start(&member, false, options.member.expect, previous)?;
     let tools = EtcdTools::find()?;
-    if let Some(bucket) = Bucket::open(&options.bucket)? {
-        download(&bucket, &options.snapshot)?;
-    }
-    check(&options.snapshot, options.sha256.as_deref())?;
+    fetch(&options.bucket, &options.snapshot, options.sha256.as_deref())?;
     let unfinished = files::sibling(data_dir, ".restoring");
     let failed = |what: &str, path: &Path, error| files::failed(what, path, &error, Reason::ToolFailed);
     files::remove(&unfinished).map_err(|error| failed("removed", &unfinished, error))?;
@@ -56,6 +55,23 @@ pub(crate) fn restore(options: &RestoreOptions) -> Result<(), CommandFailure> {
         .map_err(|error| failed("written", data_dir, error))
 }
 
+/// Verifies a snapshot by restoring it into a throwaway member.
+pub(crate) fn verify(options: &EtcdVerifySnapshot) -> Result<EtcdVerifyResult, CommandFailure> {
+    let tools = EtcdTools::find()?;
+    let (bytes, sha256) = fetch(&options.bucket, &options.snapshot, options.sha256.as_deref())?;
+    eprintln!("restoring {} into a throwaway member", options.snapshot.display());
+    let revision = verification::served_revision(&tools, &options.snapshot, &options.scratch)?;
+    Ok(EtcdVerifyResult { revision, bytes: i64::try_from(bytes).unwrap_or(i64::MAX), sha256 })
+}
+
+/// Downloads a snapshot if it is in a bucket, and checks it. Returns its size and SHA-256.
+fn fetch(bucket: &BucketArgs, snapshot: &Path, sha256: Option<&str>) -> Result<(u64, String), CommandFailure> {
+    if let Some(bucket) = Bucket::open(bucket)? {
+        download(&bucket, snapshot)?;
+    }
+    check(snapshot, sha256)
+}
+
 /// Downloads a snapshot, and its description if there is one.
 fn download(bucket: &Bucket, to: &Path) -> Result<(), CommandFailure> {
     let path = bucket.path(bucket.key());
@@ -72,7 +88,7 @@ fn download(bucket: &Bucket, to: &Path) -> Result<(), CommandFailure> {
 }
 
 /// Checks that the snapshot is as it was written, as far as that is known.
-fn check(snapshot: &Path, sha256: Option<&str>) -> Result<(), CommandFailure> {
+fn check(snapshot: &Path, sha256: Option<&str>) -> Result<(u64, String), CommandFailure> {
     let found = files::digest(snapshot, false).map_err(|error| match error.kind() {
         ErrorKind::NotFound | ErrorKind::IsADirectory => {
             CommandFailure::new(Reason::SnapshotMissing, format!("there is no snapshot {}", snapshot.display()))
@@ -89,7 +105,7 @@ fn check(snapshot: &Path, sha256: Option<&str>) -> Result<(), CommandFailure> {
             );
             Err(CommandFailure::new(Reason::ChecksumMismatch, message))
         }
-        _ => Ok(()),
+        _ => Ok(found),
     }
 }
 

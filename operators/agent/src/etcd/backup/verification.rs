@@ -15,6 +15,8 @@ use crate::files::ScratchDirectory;
 
 /// How long a restore, and the start of the member, may take each.
 const RESTORE_TIMEOUT: Duration = Duration::from_secs(3000);
+/// The directory with its data.
+const DIRECTORY: &str = "verification";
 /// The name of the throwaway member.
 const NAME: &str = "verification";
 /// How often the member that the snapshot is from is asked for its hash.
@@ -34,16 +36,28 @@ pub(super) fn verify(
     scratch: &Path,
     source: &Candidate,
 ) -> Result<Proof, CommandFailure> {
-    let directory = ScratchDirectory::new(scratch.join("verification"))?;
-    let mut member = restore(programs, snapshot, directory.path())?;
-    let revision =
-        member.wait_until_serving(programs, "a member that was restored from the snapshot", RESTORE_TIMEOUT)?;
+    let directory = ScratchDirectory::new(scratch.join(DIRECTORY))?;
+    let (member, revision) = serve(programs, snapshot, directory.path())?;
     let Ok(restored) = programs.key_hash(member.endpoint(), 0) else {
         eprintln!("this version of etcd has no hash of keys and values: the member serves revision {revision}");
         return Ok(Proof { revision, hash: None, verification: RestoreProof::Restored });
     };
     let verification = compare(restored, source_hash(programs, source, restored.revision), &source.endpoint)?;
     Ok(Proof { revision: restored.revision, hash: Some(restored.hash), verification })
+}
+
+/// The revision that a throwaway member serves that is restored from the snapshot.
+pub(super) fn served_revision(programs: &EtcdTools, snapshot: &Path, scratch: &Path) -> Result<i64, CommandFailure> {
+    let directory = ScratchDirectory::new(scratch.join(DIRECTORY))?;
+    serve(programs, snapshot, directory.path()).map(|(_, revision)| revision)
+}
+
+/// A throwaway member that is restored from the snapshot, and the revision that it serves.
+fn serve(programs: &EtcdTools, snapshot: &Path, directory: &Path) -> Result<(LoopbackMember, i64), CommandFailure> {
+    let mut member = restore(programs, snapshot, directory)?;
+    let revision =
+        member.wait_until_serving(programs, "a member that was restored from the snapshot", RESTORE_TIMEOUT)?;
+    Ok((member, revision))
 }
 
 /// Restores it into a throwaway member, and starts that.

@@ -44,7 +44,7 @@ fn a_single_backup_is_the_object_of_the_path_and_the_others_are_versions_of_it()
     let mounted = |list: &Value| -> Vec<String> {
         list.as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap().to_owned()).collect()
     };
-    let names = ["agent", "backups", "scratch", "bucket-credentials", "bucket-ca"];
+    let names = ["agent", "scratch", "backups", "bucket-credentials", "bucket-ca"];
     assert_eq!(
         (mounted(&pod["volumes"]), mounted(&work["volumeMounts"])),
         (names.map(str::to_owned).into(), names.map(str::to_owned).into())

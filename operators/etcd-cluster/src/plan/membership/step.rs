@@ -5,6 +5,7 @@ use std::sync::Arc;
 use api::Reason;
 
 use crate::plan::objects::InitialState;
+use crate::plan::restore::RestoreStep;
 
 /// One step.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,6 +84,8 @@ pub enum EtcdStep {
     },
     /// Record that the recovery ends without a change.
     CancelRecovery,
+    /// A step of a restore from a snapshot.
+    Restore(RestoreStep),
     /// Delete or retire the PVC of a removed member.
     RemoveClaim {
         /// Its name.

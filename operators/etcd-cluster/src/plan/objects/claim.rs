@@ -16,7 +16,8 @@ use serde_json::json;
 
 use super::annotations::{PEER_SECRET, RETIRING};
 use super::labels::{
-    JOINING, KNOWN_GOOD, KNOWN_GOOD_SPEC, MEMBER_NAME, NAMESPACE, NEXT, OWNER_UID, RETIRED, RETIRED_BY, member_labels,
+    JOINING, KNOWN_GOOD, KNOWN_GOOD_SPEC, MEMBER_NAME, NAMESPACE, NEXT, OWNER_UID, REPLACED_BY, RETIRED, RETIRED_BY,
+    member_labels,
 };
 use super::volume_facts::{RETIRES, RETIRES_RETAINED, VolumeFacts, has_yet_to_vote};
 use crate::EtcdCluster;
@@ -104,6 +105,18 @@ pub(in crate::plan) fn retired(live: &Pvc) -> Apply {
         "retired",
         &json!({ "metadata": { "labels": { RETIRED: "true", RETIRED_BY: MANAGER } } }),
     )
+}
+
+/// Retires the PVC of a member whose cluster begins again from a snapshot. The field manager is the same, so that one write takes back
+/// either.
+pub(in crate::plan) fn replaced(live: &Pvc, restore_uid: &str) -> Apply {
+    let labels = json!({ RETIRED: "true", RETIRED_BY: MANAGER, REPLACED_BY: restore_uid });
+    Apply::part(Pvc::KIND, &live.meta, "retired", &json!({ "metadata": { "labels": labels } }))
+}
+
+/// Makes such a PVC that of a member again.
+pub(in crate::plan) fn returned(live: &Pvc) -> Apply {
+    Apply::part(Pvc::KIND, &live.meta, "retired", &json!({}))
 }
 
 /// The mark of the PVC of a member that is about to be removed.

@@ -32,7 +32,8 @@ pub(in crate::plan) const JOINING: &str = "multi-operator.example.com/joining";
 pub(in crate::plan) const NEXT: &str = "multi-operator.example.com/next";
 /// Label of PVCs of removed members, which `storage.onDelete: Retain` keeps.
 pub(in crate::plan) const RETIRED: &str = "multi-operator.example.com/retired";
-
+/// Label of such PVCs whose cluster began again from a snapshot, with the UID of the EtcdRestore.
+pub const REPLACED_BY: &str = "multi-operator.example.com/replaced-by";
 /// Label of such PVCs that the operator itself has retired, and not a user.
 pub(in crate::plan) const RETIRED_BY: &str = "multi-operator.example.com/retired-by";
 

@@ -150,7 +150,7 @@ fn volumes(cluster: &EtcdCluster, desired: &Desired, member: &str, state: Initia
         true => claim_volume(container::DATA_VOLUME, member),
         false => empty_volume(container::DATA_VOLUME),
     };
-    let snapshot = restored(cluster, state).into_iter().flat_map(restore::volumes);
+    let snapshot = restored(cluster, state).into_iter().flat_map(restore::snapshot_volumes);
     let tls = super::tls::volumes(cluster);
     [data, empty_volume(container::AGENT_VOLUME)].into_iter().chain(snapshot).chain(tls).collect()
 }

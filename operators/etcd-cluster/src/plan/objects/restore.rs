@@ -26,20 +26,16 @@ pub(super) fn container(
     token: &str,
     source: &EtcdRestoreSource,
 ) -> Container {
-    let file = source.file.as_deref().unwrap_or(DOWNLOADED);
     let command = EtcdRestoreMember {
-        snapshot: format!("{SNAPSHOT_DIR}/{file}").into(),
+        snapshot: snapshot_path(source).into(),
         bucket: source.s3.as_ref().map(bucket::arguments).unwrap_or_default(),
         sha256: source.sha256.clone(),
         state: AGENT_DIR.into(),
         member: member_args(cluster, member, InitialState::New),
         token: token.to_owned(),
     };
-    let snapshot =
-        VolumeMount { read_only: source.s3.is_none().then_some(true), ..mount(SNAPSHOT_VOLUME, SNAPSHOT_DIR) };
     let mut volume_mounts = mounts();
-    volume_mounts.push(snapshot);
-    volume_mounts.extend(source.s3.iter().flat_map(bucket::mounts));
+    volume_mounts.extend(snapshot_mounts(source));
     Container {
         name: RESTORE.to_owned(),
         image: Some(desired.image()),
@@ -52,8 +48,20 @@ pub(super) fn container(
     }
 }
 
-/// Its volumes.
-pub(super) fn volumes(source: &EtcdRestoreSource) -> Vec<Volume> {
+/// The path of the snapshot in a pod with these volumes.
+pub(crate) fn snapshot_path(source: &EtcdRestoreSource) -> String {
+    format!("{SNAPSHOT_DIR}/{}", source.file.as_deref().unwrap_or(DOWNLOADED))
+}
+
+/// The mounts of a container that reads the snapshot.
+pub(crate) fn snapshot_mounts(source: &EtcdRestoreSource) -> Vec<VolumeMount> {
+    let snapshot =
+        VolumeMount { read_only: source.s3.is_none().then_some(true), ..mount(SNAPSHOT_VOLUME, SNAPSHOT_DIR) };
+    std::iter::once(snapshot).chain(source.s3.iter().flat_map(bucket::mounts)).collect()
+}
+
+/// The volumes of its pod.
+pub(crate) fn snapshot_volumes(source: &EtcdRestoreSource) -> Vec<Volume> {
     match &source.s3 {
         Some(s3) => std::iter::once(empty_volume(SNAPSHOT_VOLUME)).chain(bucket::volumes(s3)).collect(),
         None => vec![claim_volume(SNAPSHOT_VOLUME, source.claim_name.as_deref().unwrap_or_default())],
@@ -78,12 +86,12 @@ mod tests {
         let mounted = source(json!({ "claimName": "store", "file": "b/b.db" }));
         assert_eq!(restore_source(&mounted), "b/b.db of the PVC store");
         assert_eq!(
-            json!(volumes(&mounted)),
+            json!(snapshot_volumes(&mounted)),
             json!([{ "name": "snapshot", "persistentVolumeClaim": { "claimName": "store" } }])
         );
         let stored = source(json!({ "s3": { "path": "b/k", "awsSecret": "aws", "caSecret": "ca" } }));
         assert_eq!(restore_source(&stored), "s3://b/k");
-        let of = volumes(&stored);
+        let of = snapshot_volumes(&stored);
         assert_eq!(
             of.iter().map(|volume| &*volume.name).collect::<Vec<_>>(),
             ["snapshot", "bucket-credentials", "bucket-ca"]

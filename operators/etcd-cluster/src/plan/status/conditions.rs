@@ -69,6 +69,10 @@ fn available(state: &ClusterState, now: Timestamp) -> Condition {
         Ok(()) => {
             legacy_condition(AVAILABLE, true, EtcdClusterReason::ClusterAvailable, "Cluster available".to_owned(), now)
         }
+        Err(_) if state.restoring => {
+            let why = "Cluster begins again from a snapshot".to_owned();
+            legacy_condition(AVAILABLE, false, EtcdClusterReason::Restoring, why, now)
+        }
         Err(_) if !state.bootstrapped => {
             legacy_condition(AVAILABLE, false, EtcdClusterReason::Creating, "Cluster is being created".to_owned(), now)
         }
@@ -130,6 +134,7 @@ fn quorum_healthy(state: &ClusterState, now: Timestamp) -> Condition {
         Ok(()) => {
             (ConditionStatus::True, EtcdClusterReason::QuorumAnswers, "a linearizable read was answered".to_owned())
         }
+        Err(why) if state.restoring => (ConditionStatus::Unknown, EtcdClusterReason::Restoring, why.clone()),
         Err(why) if !state.bootstrapped => (ConditionStatus::Unknown, EtcdClusterReason::Creating, why.clone()),
         Err(why) if state.auth_required => {
             (ConditionStatus::Unknown, EtcdClusterReason::AuthenticationRequired, why.clone())

@@ -10,6 +10,7 @@ use runtime::plan::EventDraft;
 use super::super::membership::EtcdStep;
 use super::conditions::{NOT_DURABLE, requests_ephemeral};
 use super::messages::recovery_begins;
+use super::restore;
 use crate::EtcdCluster;
 
 /// The events about a step that has been taken.
@@ -24,6 +25,7 @@ pub(in crate::plan) fn events(cluster: &EtcdCluster, after: &EtcdClusterStatus) 
     let mut events = member_events(before, after);
     events.extend(leadership_event(before, after));
     events.extend(recovery_event(before, after));
+    events.extend(restore::event(before, after));
     events.extend(defragmentation_event(cluster, after));
     let durable = |status: &EtcdClusterStatus| status.storage.as_ref().map(|storage| storage.durable);
     if durable(before).is_none() && durable(after) == Some(false) && !requests_ephemeral(cluster) {

@@ -7,6 +7,7 @@ use super::super::member_set::{MemberSet, MemberView, hex};
 use super::super::membership::EtcdStep;
 use super::super::objects::InitialState;
 use super::super::{Alarm, Explanation, Observed, image_check, known_good, reclaim, recovery, space};
+use super::restore;
 use crate::EtcdCluster;
 
 /// The worst raised alarm, and the id of its member.
@@ -109,6 +110,7 @@ pub(super) fn step_message(
             format!("stopping member {name} before the cluster continues with member {from}"),
         ),
         EtcdStep::CancelRecovery => (EtcdClusterReason::QuorumLost, "the recovery ends without a change".to_owned()),
+        EtcdStep::Restore(step) => (EtcdClusterReason::Restoring, restore::message(step).to_owned()),
         EtcdStep::RemoveClaim { name } => {
             (EtcdClusterReason::RemovingMember, format!("cleaning up after member {name}"))
         }

@@ -26,7 +26,7 @@ pub(super) fn record(
     }
     let outcome = match under_way(cluster) {
         None => return cluster.status.recovery.clone(),
-        Some(_) if *step == EtcdStep::CancelRecovery => RecoveryOutcome::Canceled,
+        Some(_) if matches!(step, EtcdStep::CancelRecovery | EtcdStep::Restore(_)) => RecoveryOutcome::Canceled,
         Some(of) if members.list_known => {
             let given_up = |member: &MemberView<'_>| of.without.contains(&member.name);
             if members.listed().any(given_up) { RecoveryOutcome::Canceled } else { RecoveryOutcome::Recovered }

@@ -156,7 +156,7 @@ fn owned(kind: &ResourceKind, live: &Value, fields: &Value) -> (Fingerprint, Box
     }
     let mut part = part(live, &fields);
     let at_default = take(kind, &mut part);
-    (Fingerprint::of(part), at_default)
+    (Fingerprint::of(&part), at_default)
 }
 
 /// The two fingerprints by which an object that was sent may be observed.

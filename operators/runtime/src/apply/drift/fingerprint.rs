@@ -27,34 +27,33 @@ impl Fingerprint {
     /// The fingerprint of an object as we would send it.
     #[must_use]
     pub fn of_rendered(body: &Value) -> Self {
-        let mut part = body.clone();
-        if let Some(object) = part.as_object_mut() {
-            object.remove("apiVersion");
-            object.remove("kind");
-            if let Some(meta) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-                UNOWNED_META.iter().for_each(|key| drop(meta.remove(*key)));
+        let Value::Object(fields) = body else { return Self::of(body) };
+        let sent = fields.iter().filter(|(name, _)| !matches!(&***name, "apiVersion" | "kind"));
+        let content = object(sent.map(|(name, field)| match field {
+            Value::Object(meta) if name == "metadata" => {
+                let owned = meta.iter().filter(|(name, _)| !UNOWNED_META.contains(&&***name));
+                let owned = object(owned.map(|(name, field)| (&**name, field_content(name, field, Form::Stored))));
+                (&**name, Some(owned).filter(|owned| !owned.is_empty))
             }
-        }
-        Self::of(part)
+            _ => (&**name, field_content(name, field, Form::Stored)),
+        }));
+        Self(content.hash)
     }
 
     /// The fingerprint of an object of which we own nothing.
     #[must_use]
     pub fn of_nothing() -> Self {
-        Self::of(Value::Null)
+        Self::of(&Value::Null)
     }
 
     /// The fingerprint of the part of a live object that `owned` (a FieldsV1) names.
     #[must_use]
     pub fn of_owned(live: &Value, owned: &Value) -> Self {
-        Self::of(part(live, owned))
+        Self::of(&part(live, owned))
     }
 
-    pub(super) fn of(mut part: Value) -> Self {
-        normalize(&mut part, false);
-        let mut hasher = DefaultHasher::new();
-        feed(&part, &mut hasher);
-        Self(hasher.finish())
+    pub(super) fn of(part: &Value) -> Self {
+        Self(content(part, Form::Stored).hash)
     }
 }
 
@@ -93,60 +92,75 @@ const MEANINGFUL_EMPTY: [&str; 3] = ["labelSelector", "namespaceSelector", "stor
 /// Below these fields, text that parses as a quantity is one. (`target` is that of an autoscaler's metric.)
 const QUANTITIES: [&str; 4] = ["requests", "limits", "sizeLimit", "target"];
 
-/// Removes what the API server does not store (null, empty strings, maps and lists, and `paused: false`), and writes quantities
-/// in one form.
-fn normalize(value: &mut Value, quantities: bool) {
-    match value {
-        Value::Object(fields) => {
-            for (key, field) in fields.iter_mut() {
-                match field {
-                    // Entries are kept even if they are empty.
-                    Value::Object(entries) if MAPS.contains(&&**key) => entries.retain(|_, entry| !entry.is_null()),
-                    _ => normalize(field, quantities || QUANTITIES.contains(&&**key)),
-                }
-            }
-            let is_unpaused = |key: &str, field: &Value| key == "paused" && *field == false;
-            let has_meaning = |key: &str, field: &Value| MEANINGFUL_EMPTY.contains(&key) && !field.is_null();
-            fields.retain(|key, field| (!is_empty(field) || has_meaning(key, field)) && !is_unpaused(key, field));
-        }
-        Value::Array(items) => items.iter_mut().for_each(|item| normalize(item, quantities)),
-        Value::String(text) if quantities => {
-            if let Some(canonical) = quantity::canonical(text) {
-                *text = canonical;
-            }
-        }
-        Value::Number(number) if quantities => *value = Value::String(number.to_string()),
-        _ => {}
-    }
+/// How a value is compared.
+#[derive(Clone, Copy, PartialEq)]
+enum Form {
+    /// As the API server stores it: without null, empty text, maps and lists, and `paused: false`.
+    Stored,
+    /// In addition, numbers and text that are quantities are in their canonical form.
+    Quantities,
+    /// As it is, without null.
+    Entry,
 }
 
-fn is_empty(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::String(text) => text.is_empty(),
-        Value::Array(items) => items.is_empty(),
-        Value::Object(fields) => fields.is_empty(),
-        _ => false,
-    }
+/// What a value contributes to the fingerprint of the value that holds it. Nothing is copied for it: each event of a child and
+/// each plan computes fingerprints.
+struct Content {
+    hash: u64,
+    is_empty: bool,
 }
 
-fn feed(value: &Value, hasher: &mut impl Hasher) {
-    std::mem::discriminant(value).hash(hasher);
+fn content(value: &Value, form: Form) -> Content {
+    let text = |text: &str| Content { hash: hash_of((3_u8, text)), is_empty: text.is_empty() };
     match value {
-        Value::Null => {}
-        Value::Bool(flag) => flag.hash(hasher),
-        Value::Number(number) => number.hash(hasher),
-        Value::String(text) => text.hash(hasher),
+        Value::Null => Content { hash: hash_of(0_u8), is_empty: true },
+        Value::Bool(flag) => Content { hash: hash_of((1_u8, flag)), is_empty: false },
+        Value::Number(number) if form == Form::Quantities => text(&number.to_string()),
+        Value::Number(number) => Content { hash: hash_of((2_u8, number)), is_empty: false },
+        Value::String(quantity) if form == Form::Quantities => {
+            quantity::canonical(quantity).map_or_else(|| text(quantity), |canonical| text(&canonical))
+        }
+        Value::String(other) => text(other),
         Value::Array(items) => {
-            items.len().hash(hasher);
-            items.iter().for_each(|item| feed(item, hasher));
+            let mut hasher = DefaultHasher::new();
+            4_u8.hash(&mut hasher);
+            items.iter().for_each(|item| content(item, form).hash.hash(&mut hasher));
+            Content { hash: hasher.finish(), is_empty: items.is_empty() }
         }
-        Value::Object(fields) => {
-            fields.len().hash(hasher);
-            for (key, field) in fields {
-                key.hash(hasher);
-                feed(field, hasher);
-            }
-        }
+        Value::Object(fields) => object(fields.iter().map(|(name, field)| (&**name, field_content(name, field, form)))),
     }
+}
+
+fn field_content(name: &str, field: &Value, form: Form) -> Option<Content> {
+    if form == Form::Entry {
+        return (!field.is_null()).then(|| content(field, form));
+    }
+    let below = match field {
+        Value::Object(_) if MAPS.contains(&name) => Form::Entry,
+        _ if QUANTITIES.contains(&name) => Form::Quantities,
+        _ => form,
+    };
+    let is_unpaused = name == "paused" && *field == false;
+    let has_meaning = MEANINGFUL_EMPTY.contains(&name) && !field.is_null();
+    Some(content(field, below)).filter(|content| (!content.is_empty || has_meaning) && !is_unpaused)
+}
+
+/// The content of an object with these fields, of which some are not stored.
+fn object<'f>(fields: impl Iterator<Item = (&'f str, Option<Content>)>) -> Content {
+    let mut hasher = DefaultHasher::new();
+    5_u8.hash(&mut hasher);
+    let mut is_empty = true;
+    for (name, content) in fields {
+        let Some(content) = content else { continue };
+        is_empty = false;
+        name.hash(&mut hasher);
+        content.hash.hash(&mut hasher);
+    }
+    Content { hash: hasher.finish(), is_empty }
+}
+
+fn hash_of(part: impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    part.hash(&mut hasher);
+    hasher.finish()
 }

@@ -13,7 +13,7 @@ use runtime::cache::Projection;
 use runtime::plan::meta::{DEFAULT_CONTAINER, KEEP_DETAILS};
 use runtime::plan::{Apply, Create, Meta};
 use runtime::projections::{Pod, StatefulSet};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::config;
 use super::container::{CONFIGURATION, configuration_mount, fallback_argument, postgres, volumes};
@@ -86,26 +86,40 @@ pub(in crate::database) fn target_server(observed: &Observed, pinned: &Pinned) -
 
 /// That StatefulSet, unless the live one equals it, or equals what an earlier manager rendered from the same spec. The
 /// differences to that one are applied with the next change, because a manager of another version writes nothing by itself.
+/// Each earlier manager lacked what later ones did, too.
 pub(in crate::database) fn unless_current(set: Apply, live: Option<(&Meta, Fingerprint)>) -> Option<Apply> {
     let set = set.if_changed(live)?;
-    let mut unplaced = set.clone();
-    if let Some(placed) = unplaced.body["spec"]["template"]["metadata"]["annotations"].as_object_mut() {
-        placed.remove(PLACEMENT);
+    let mut earlier = set.clone();
+    let is_earlier = live.is_some_and(|(_, live)| {
+        [without_placement, without_fallback, with_frequent_probes, without_default_container].iter().any(|without| {
+            without(&mut earlier.body["spec"]["template"]);
+            earlier.fingerprint() == live
+        })
+    });
+    (!is_earlier).then_some(set)
+}
+
+fn without_placement(template: &mut Value) {
+    if let Some(annotations) = template["metadata"]["annotations"].as_object_mut() {
+        annotations.remove(PLACEMENT);
     }
-    let mut untried = unplaced.clone();
-    if let Some(command) = untried.body["spec"]["template"]["spec"]["containers"][0]["command"].as_array_mut() {
+}
+
+fn without_fallback(template: &mut Value) {
+    if let Some(command) = template["spec"]["containers"][0]["command"].as_array_mut() {
         let fallback = fallback_argument();
         command.retain(|argument| argument.as_str() != fallback.as_deref());
     }
-    let mut frequent = untried.clone();
-    frequent.body["spec"]["template"]["spec"]["containers"][0]["readinessProbe"]["periodSeconds"] = json!(2);
-    let mut unnamed = frequent.clone();
-    if let Some(named) = unnamed.body["spec"]["template"]["metadata"]["annotations"].as_object_mut() {
-        named.remove(DEFAULT_CONTAINER);
+}
+
+fn with_frequent_probes(template: &mut Value) {
+    template["spec"]["containers"][0]["readinessProbe"]["periodSeconds"] = json!(2);
+}
+
+fn without_default_container(template: &mut Value) {
+    if let Some(annotations) = template["metadata"]["annotations"].as_object_mut() {
+        annotations.remove(DEFAULT_CONTAINER);
     }
-    let all = [unplaced, untried, frequent, unnamed];
-    let is_earlier = live.is_some_and(|(_, live)| all.iter().any(|earlier| live == earlier.fingerprint()));
-    (!is_earlier).then_some(set)
 }
 
 /// The labels by which that StatefulSet selects its pod.

@@ -10,7 +10,7 @@ use crate::plan::member_set::{MemberSet, MemberView};
 use crate::plan::membership::{EtcdStep, waiting_message, why_leader_not_transferred};
 use crate::plan::status::messages::alarm;
 use crate::plan::status::warnings;
-use crate::plan::{Alarm, Explanation, Observed, defragmentation, effective_tls, quorum, recovery, space};
+use crate::plan::{Alarm, Explanation, Observed, defragmentation, effective_tls, quorum, recovery, restore, space};
 
 /// The cluster's state, as its conditions report it.
 pub(in crate::plan::status) struct ClusterState {
@@ -37,6 +37,8 @@ pub(in crate::plan::status) struct ClusterState {
     pub(super) operator_rejected: bool,
     /// Whether the only missing members are those that restart with the current spec.
     pub(super) restarting: bool,
+    /// Whether the cluster begins again from a snapshot.
+    pub(super) restoring: bool,
     /// Whether PVCs with data are terminating.
     pub(super) terminating: bool,
     /// The reason and message of the condition Warning.
@@ -51,7 +53,7 @@ impl ClusterState {
 
     /// Whether quorum is lost. A cluster that requires authentication may have it, and so may one that only rejects the operator.
     pub(in crate::plan::status) fn has_no_quorum(&self) -> bool {
-        self.quorum.is_err() && !self.auth_required && !self.operator_rejected && self.lost
+        self.quorum.is_err() && !self.restoring && !self.auth_required && !self.operator_rejected && self.lost
     }
 
     pub(in crate::plan::status) fn of(
@@ -72,7 +74,9 @@ impl ClusterState {
             !member.is_learner() && !member.is_healthy() && !defragmentation::is_running(observed, &member.name)
         };
         let unhealthy = members.listed().find(fails);
+        let restoring = restore::under_way(cluster).is_some();
         let repair = match step {
+            _ if restoring => Some("the cluster begins again from a snapshot".to_owned()),
             _ if !bootstrapped => None,
             _ if observed.etcd.auth_required || effective_tls::only_operator_is_rejected(observed) => None,
             _ if is_restarting(observed, members, desired) => None,
@@ -108,6 +112,7 @@ impl ClusterState {
             auth_required: observed.etcd.auth_required,
             operator_rejected: effective_tls::only_operator_is_rejected(observed),
             restarting: is_restarting(observed, members, desired),
+            restoring,
             terminating: members.all.iter().any(space::has_terminating_volume),
             warning: warnings::worst(observed, members),
         }
