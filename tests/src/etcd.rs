@@ -223,6 +223,14 @@ impl<'a> Etcd<'a> {
         }
     }
 
+    /// Deletes the volumes of these members, as a user does who removes even the finalizer that keeps them.
+    pub async fn lose_volumes<N: AsRef<str>>(&self, members: &[N]) {
+        for claim in members.iter().map(AsRef::as_ref) {
+            drop(self.ns.kubectl(&["delete", "pvc", claim, "--wait=false"]).await.ok());
+            self.ns.patch(&format!("pvc/{claim}"), &json!({ "metadata": { "finalizers": null } })).await;
+        }
+    }
+
     /// Reason and message of every Event of it, oldest first, each as often as it happened.
     pub async fn events(&self) -> Vec<(String, String)> {
         let of_it = format!("involvedObject.kind=EtcdCluster,involvedObject.name={}", self.name);

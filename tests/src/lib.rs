@@ -9,6 +9,7 @@ pub mod cluster;
 pub mod erasing;
 pub mod etcd;
 pub mod etcd_backup;
+pub mod etcd_restore;
 pub mod kubectl;
 pub mod namespace;
 pub mod objects;

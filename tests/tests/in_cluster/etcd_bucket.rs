@@ -3,8 +3,9 @@
 
 mod server;
 
-use e2e::etcd::{Etcd, namespace};
+use e2e::etcd::{Etcd, cluster_id, namespace};
 use e2e::etcd_backup::{Backup, manifest};
+use e2e::etcd_restore::Restore;
 use server::{BUCKET, CERTIFICATE, CREDENTIALS, Server};
 
 /// The spec of a backup of the cluster `web`, in YAML's short form.
@@ -64,6 +65,23 @@ async fn backups_in_an_object_store_are_read_back_kept_by_number_and_restored() 
     assert_eq!(copy.value("kept").await, "one");
     let status = restored.status.expect("a status");
     assert_eq!(status.restored_from.as_deref(), Some("s3://backups/team/etcd"));
+
+    // All volumes are lost: the cluster begins again with it, under its name.
+    let members: Vec<String> = web.pods().await.into_keys().collect();
+    web.lose_volumes(&members).await;
+    web.lose_pods(&members).await;
+    web.reports(&["its data is lost", "restore the cluster from a backup"]).await;
+    let lost = web.now().await;
+    let spec = format!(
+        "{{etcdCluster: {{name: web}}, replaceClusterID: '{}', backupStorageType: S3, s3: {{path: {path}, awsSecret: {CREDENTIALS}, \
+         endpoint: '{}', forcePathStyle: true}}}}",
+        cluster_id(&lost).expect("a cluster"),
+        server.plain()
+    );
+    let again = Restore::apply(&ns, "again", &spec).await.reports("Restored", &["began again"]).await;
+    assert_eq!(again.verified.map(|snapshot| snapshot.sha256), Some(second.sha256));
+    web.runs(1).await;
+    assert_eq!(web.value("kept").await, "two");
 
     server.shell(&format!("printf x | dd of=/data/{path} bs=1 seek=9000 conv=notrunc")).await;
     let damaged = Etcd::apply(&ns, "damaged", &restore(&path)).await;

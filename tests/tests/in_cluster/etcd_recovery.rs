@@ -15,14 +15,6 @@ fn leader_and_followers(cluster: &EtcdCluster) -> (String, Vec<String>) {
     (leader, followers)
 }
 
-/// A user deletes the volumes of these members, without the finalizer that keeps them.
-async fn destroy(etcd: &Etcd<'_>, members: &[String]) {
-    for claim in members {
-        drop(etcd.ns.kubectl(&["delete", "pvc", claim, "--wait=false"]).await.ok());
-        etcd.ns.patch(&format!("pvc/{claim}"), &json!({ "metadata": { "finalizers": null } })).await;
-    }
-}
-
 /// The command for a recovery, which the condition has.
 async fn command(etcd: &Etcd<'_>, also: &str) -> String {
     let message = etcd.reports(&[also, "kubectl annotate"]).await.message;
@@ -53,7 +45,7 @@ async fn on_request_a_cluster_continues_with_the_member_that_is_left() {
     let writer = Writer::start(&etcd).await;
     writer.writes(20).await;
     let (leader, followers) = leader_and_followers(&before);
-    destroy(&etcd, &followers).await;
+    etcd.lose_volumes(&followers).await;
     etcd.lose_pods(&followers).await;
 
     let command = command(&etcd, "1 of 3 members answer").await;
@@ -128,7 +120,7 @@ async fn twenty_recoveries_lose_no_acknowledged_write() {
         let writer = Writer::with(&etcd, 1, 100).await;
         writer.writes(100).await;
         let (leader, followers) = leader_and_followers(&before);
-        destroy(&etcd, &followers).await;
+        etcd.lose_volumes(&followers).await;
         let answering = if round % 2 == 0 {
             etcd.lose_pods(&followers).await;
             "1 of 3 members answer"

@@ -5,38 +5,16 @@ use std::collections::BTreeSet;
 
 use api::ConditionStatus;
 use api::etcd_cluster::{EtcdCluster, RestoreOutcome};
-use api::etcd_restore::{EtcdRestore, EtcdRestorePhase, EtcdRestoreStatus};
-use api::{Condition, Contract};
+use api::etcd_restore::EtcdRestorePhase;
 use e2e::etcd::{Etcd, cluster_id, namespace, status};
 use e2e::etcd_backup::{Backup, volume};
+use e2e::etcd_restore::Restore;
 use e2e::namespace::Namespace;
 use k8s_openapi::api::core::v1::PersistentVolumeClaim;
 use serde_json::json;
 
 /// The label of PVCs whose cluster began again.
 const REPLACED_BY: &str = "multi-operator.example.com/replaced-by";
-
-async fn restore(ns: &Namespace, name: &str, spec: &str) {
-    let manifest = format!(
-        "apiVersion: etcd.database.coreos.com/v1beta2\nkind: EtcdRestore\nmetadata:\n  name: {name}\nspec: {spec}\n"
-    );
-    ns.apply(&manifest).await;
-}
-
-fn ready(restore: &EtcdRestore) -> Option<&Condition> {
-    let contract: &Contract = &restore.status.as_ref()?.contract;
-    contract.condition("Ready").filter(|_| Some(contract.observed_generation) == restore.metadata.generation)
-}
-
-/// Waits until Ready has that reason, and these parts in its message.
-async fn reports(ns: &Namespace, name: &str, reason: &str, parts: &[&str]) -> EtcdRestoreStatus {
-    ns.until::<EtcdRestore, _>(name, &format!("{reason} with {parts:?}"), |seen| {
-        let restore = seen?;
-        let ready = ready(restore).filter(|ready| *ready.reason == *reason)?;
-        parts.iter().all(|part| ready.message.contains(part)).then(|| restore.status.clone())?
-    })
-    .await
-}
 
 /// Three members on volumes whose size is enforced, and a backup from when the key `kept` was `one`, which is `two` since.
 async fn backed_up(ns: &Namespace) -> (Etcd<'_>, EtcdCluster) {
@@ -62,17 +40,18 @@ async fn a_cluster_is_rolled_back_to_a_backup_with_consent() {
     let (pods, claims) = (web.pod_uids().await, web.claims().await);
 
     // Without consent, and with a snapshot that is not there: nothing of the cluster is touched.
-    restore(&ns, "rollback", "{etcdCluster: {name: web}, pvc: {claimName: store, file: b/none.db}}").await;
+    let spec = "{etcdCluster: {name: web}, pvc: {claimName: store, file: b/none.db}}";
+    let rollback = Restore::apply(&ns, "rollback", spec).await;
     let id = cluster_id(&before).expect("a cluster");
-    reports(&ns, "rollback", "ConsentRequired", &[id, "kubectl patch etcdrestore"]).await;
-    ns.patch("etcdrestore/rollback", &json!({ "spec": { "replaceClusterID": id } })).await;
-    let failed = reports(&ns, "rollback", "VerificationFailed", &["there is no snapshot", "untouched"]).await;
+    rollback.reports("ConsentRequired", &[id, "kubectl patch etcdrestore"]).await;
+    rollback.patch(json!({ "spec": { "replaceClusterID": id } })).await;
+    let failed = rollback.reports("VerificationFailed", &["there is no snapshot", "untouched"]).await;
     assert_eq!((failed.succeeded, failed.phase), (false, Some(EtcdRestorePhase::Verifying)));
     assert_eq!((web.pod_uids().await, web.value("later").await), (pods.clone(), "three".to_owned()));
 
     // The corrected one.
-    ns.patch("etcdrestore/rollback", &json!({ "spec": { "pvc": { "file": "b/b.db" } } })).await;
-    let done = reports(&ns, "rollback", "Restored", &["began again", "volumes"]).await;
+    rollback.patch(json!({ "spec": { "pvc": { "file": "b/b.db" } } })).await;
+    let done = rollback.reports("Restored", &["began again", "volumes"]).await;
     assert_eq!((done.succeeded, done.phase), (true, Some(EtcdRestorePhase::Succeeded)));
     let after = web.runs(3).await;
     assert_eq!((web.value("kept").await, web.value("later").await), ("one".to_owned(), String::new()));
@@ -95,11 +74,11 @@ async fn a_cluster_is_rolled_back_to_a_backup_with_consent() {
 
     // The same object once more, as a sync of Argo CD creates it, names a cluster that is gone.
     web.put("later", "four").await;
-    drop(ns.kubectl(&["delete", "etcdrestore", "rollback"]).await.ok());
+    rollback.delete().await;
     let spec =
         format!("{{etcdCluster: {{name: web}}, replaceClusterID: '{id}', pvc: {{claimName: store, file: b/b.db}}}}");
-    restore(&ns, "rollback", &spec).await;
-    reports(&ns, "rollback", "ConsentRequired", &[cluster_id(&after).expect("a cluster")]).await;
+    let rollback = Restore::apply(&ns, "rollback", &spec).await;
+    rollback.reports("ConsentRequired", &[cluster_id(&after).expect("a cluster")]).await;
     assert_eq!(web.value("later").await, "four");
 }
 
@@ -114,15 +93,15 @@ async fn a_restore_that_is_deleted_before_the_cluster_begins_returns_it_to_its_v
     let id = cluster_id(&before).expect("a cluster");
     let spec =
         format!("{{etcdCluster: {{name: web}}, replaceClusterID: '{id}', pvc: {{claimName: store, file: b/b.db}}}}");
-    restore(&ns, "rollback", &spec).await;
-    reports(&ns, "rollback", "ClusterPaused", &["verified snapshot", "spec.paused"]).await;
+    let rollback = Restore::apply(&ns, "rollback", &spec).await;
+    rollback.reports("ClusterPaused", &["verified snapshot", "spec.paused"]).await;
     assert_eq!(web.value("kept").await, "two");
     web.patch(json!({ "paused": false })).await;
     web.says("Ready", ConditionStatus::False, "Restoring").await;
     web.until("the volumes to be retired", |cluster| status(cluster)?.cluster_id.is_none().then_some(())).await;
     web.reports(&["restoring the snapshot"]).await;
 
-    drop(ns.kubectl(&["delete", "etcdrestore", "rollback"]).await.ok());
+    rollback.delete().await;
     web.patch(json!({ "pod": null })).await;
     let after = web.runs(3).await;
     assert_eq!(cluster_id(&after), cluster_id(&before), "the same cluster");

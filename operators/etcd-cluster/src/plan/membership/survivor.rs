@@ -168,8 +168,8 @@ fn silent<'a>(members: &MemberSet<'_>, voters: &[&'a str]) -> Vec<&'a str> {
 fn refused_by_number(lost: &[&str], voters: &[&str]) -> Choice {
     if lost.len() == voters.len() {
         return Choice::Refused(format!(
-            "the annotation {RECOVER_WITHOUT} names all voting members: leave out the one to continue with; if all are lost, create a new \
-             cluster that begins with a backup (spec.restore)"
+            "the annotation {RECOVER_WITHOUT} names all voting members: leave out the one to continue with; if all are lost, restore a \
+             backup (an EtcdRestore)"
         ));
     }
     Choice::Refused(format!(
