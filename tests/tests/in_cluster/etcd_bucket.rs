@@ -70,7 +70,7 @@ async fn backups_in_an_object_store_are_read_back_kept_by_number_and_restored() 
     let members: Vec<String> = web.pods().await.into_keys().collect();
     web.lose_volumes(&members).await;
     web.lose_pods(&members).await;
-    web.reports(&["its data is lost", "restore the cluster from a backup"]).await;
+    web.reports(&["cannot restart", "restore the cluster from a backup"]).await;
     let lost = web.now().await;
     let spec = format!(
         "{{etcdCluster: {{name: web}}, replaceClusterID: '{}', backupStorageType: S3, s3: {{path: {path}, awsSecret: {CREDENTIALS}, \
