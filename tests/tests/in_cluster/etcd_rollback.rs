@@ -16,11 +16,12 @@ use serde_json::json;
 /// The label of PVCs whose cluster began again.
 const REPLACED_BY: &str = "multi-operator.example.com/replaced-by";
 
-/// Three members on volumes whose size is enforced, and a backup from when the key `kept` was `one`, which is `two` since.
-async fn backed_up(ns: &Namespace) -> (Etcd<'_>, EtcdCluster) {
+/// Members on volumes whose size is enforced, and a backup from when the key `kept` was `one`, which is `two` since.
+async fn backed_up(ns: &Namespace, members: usize) -> (Etcd<'_>, EtcdCluster) {
     volume(ns, "store", "64Mi").await;
-    let web = Etcd::apply(ns, "web", "{size: 3, storage: {size: 256Mi, storageClassName: sized}}").await;
-    let before = web.runs(3).await;
+    let spec = format!("{{size: {members}, storage: {{size: 256Mi, storageClassName: sized}}}}");
+    let web = Etcd::apply(ns, "web", &spec).await;
+    let before = web.runs(members).await;
     web.put("kept", "one").await;
     let backup = Backup::apply(ns, "b", "{clusterRef: {name: web}, pvc: {claimName: store}}").await;
     backup.has(1).await;
@@ -35,7 +36,7 @@ fn names(claims: &std::collections::BTreeMap<String, PersistentVolumeClaim>) -> 
 #[tokio::test]
 async fn a_cluster_is_rolled_back_to_a_backup_with_consent() {
     let ns = namespace("etcd-rollback").await;
-    let (web, before) = backed_up(&ns).await;
+    let (web, before) = backed_up(&ns, 3).await;
     web.put("later", "three").await;
     let (pods, claims) = (web.pod_uids().await, web.claims().await);
 
@@ -85,7 +86,7 @@ async fn a_cluster_is_rolled_back_to_a_backup_with_consent() {
 #[tokio::test]
 async fn a_restore_that_is_deleted_before_the_cluster_begins_returns_it_to_its_volumes() {
     let ns = namespace("etcd-rollback-canceled").await;
-    let (web, before) = backed_up(&ns).await;
+    let (web, before) = backed_up(&ns, 1).await;
     let claims = web.claim_uids().await;
 
     // The first member cannot start, because no node is of that kind.
@@ -103,7 +104,7 @@ async fn a_restore_that_is_deleted_before_the_cluster_begins_returns_it_to_its_v
 
     rollback.delete().await;
     web.patch(json!({ "pod": null })).await;
-    let after = web.runs(3).await;
+    let after = web.runs(1).await;
     assert_eq!(cluster_id(&after), cluster_id(&before), "the same cluster");
     assert_eq!(web.value("kept").await, "two");
     let now = web.claim_uids().await;
