@@ -65,6 +65,6 @@ impl BackupStores {
 }
 
 /// The objects that decode.
-fn decoded<V: runtime::cache::Projection>(entries: Vec<CacheEntry<V>>) -> Vec<Arc<V>> {
+pub(crate) fn decoded<V: runtime::cache::Projection>(entries: Vec<CacheEntry<V>>) -> Vec<Arc<V>> {
     entries.into_iter().filter_map(CacheEntry::into_object).collect()
 }

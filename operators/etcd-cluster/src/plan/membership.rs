@@ -1,7 +1,7 @@
 //! Pure: decides the next step.
 //!
-//! In this order: begin again from a snapshot; finish removals that are in flight; remove a failing member if there are too many; repair; promote a learner;
-//! make room in databases, and disarm NOSPACE once there is space; scale; roll out changes; transfer leadership on request;
+//! In this order: begin again from a snapshot; finish removals that are in flight; remove a failing member if there are too many;
+//! repair; promote a learner; make room in databases, and disarm NOSPACE once there is space; scale; roll out changes; transfer leadership on request;
 //! defragment databases. There is one change of membership at a time, and none that costs quorum or lowers the number of failures that the cluster tolerates.
 
 use api::ReconcileReason;
@@ -30,6 +30,7 @@ mod scaling;
 mod step;
 mod surge;
 mod survivor;
+mod terminating;
 pub(super) mod unreachable;
 mod volume_adoption;
 mod without_quorum;

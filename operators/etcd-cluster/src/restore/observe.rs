@@ -9,6 +9,7 @@ use runtime::plan::Owner;
 use runtime::projections::{Job, Pod};
 
 use super::observed::{RestoreObserved, RestoredCluster};
+use crate::backup::observe::decoded;
 use crate::{EtcdCluster, EtcdRestore};
 
 /// The stores that the operator of EtcdRestore reads.
@@ -40,10 +41,8 @@ impl RestoreStores {
     pub fn read(&self, restore: &Arc<EtcdRestore>, agent_image: &Arc<str>) -> RestoreObserved {
         let key = &restore.meta.key;
         let owner = Owner { kind: EtcdRestore::KIND.qualified().into(), name: key.name.clone() };
-        let of = |entries: Vec<CacheEntry<Job>>| entries.into_iter().filter_map(CacheEntry::into_object).collect();
-        let mut jobs: Vec<Arc<Job>> = of(self.jobs.owned(&key.namespace, &owner));
-        let pods = self.pods.owned(&key.namespace, &owner).into_iter().filter_map(CacheEntry::into_object);
-        let mut pods: Vec<Arc<Pod>> = pods.collect();
+        let mut jobs = decoded(self.jobs.owned(&key.namespace, &owner));
+        let mut pods = decoded(self.pods.owned(&key.namespace, &owner));
         earlier::remove_jobs_of_others(&restore.meta.uid, &mut jobs, &mut pods);
         let cluster = match self.clusters.get(&key.sibling(&restore.spec.etcd_cluster.name)) {
             Some(CacheEntry::Object(cluster)) => RestoredCluster::Found(cluster),

@@ -43,7 +43,7 @@ pub fn plan(observed: &RestoreObserved, now: Timestamp) -> RestorePlan {
         return Plan::nothing();
     }
     if restore.status.has_ended() {
-        // What a Job is left of is of no use.
+        // What is left of a Job is of no use.
         return delete_jobs(observed, restore.status.clone());
     }
     let cluster = match &observed.cluster {

@@ -10,7 +10,7 @@ use super::failure::waiting_message;
 use super::restart::restart;
 use super::step::{EtcdStep, Wait};
 use super::survivor::{self, Choice};
-use super::without_quorum;
+use super::{terminating, without_quorum};
 use crate::plan::desired::Desired;
 use crate::plan::member_set::{MemberSet, MemberView};
 use crate::plan::objects::{self, InitialState};
@@ -48,13 +48,8 @@ fn proceed(observed: &Observed, members: &MemberSet<'_>, desired: &Desired, reco
     if let Some(other) = others().find(|other| needs_fence(other)) {
         return EtcdStep::Fence { name: other.name.clone(), from: from.clone() };
     }
-    let stopping: Vec<String> = others().filter_map(stopping).collect();
-    if !stopping.is_empty() {
-        let message = format!(
-            "the cluster continues with member {from} once the pods of the others are deleted: {}; if a node is down for good, delete its pod \
-             with --grace-period=0 --force",
-            stopping.join(", ")
-        );
+    let what = format!("the cluster continues with member {from} once the pods of the others are deleted");
+    if let Some(message) = terminating::message(&what, others().filter_map(|other| other.pod)) {
         return EtcdStep::poll(EtcdClusterReason::Recovering, message);
     }
     match member.pod {
@@ -76,11 +71,4 @@ fn proceed(observed: &Observed, members: &MemberSet<'_>, desired: &Desired, reco
 /// Whether a member still has to be stopped, or its PVC to be marked, so that its return is not waited for.
 fn needs_fence(member: &MemberView<'_>) -> bool {
     member.pod_details().is_some() || member.claim.is_some_and(|claim| !objects::is_retiring(claim))
-}
-
-/// A pod that is terminating, and where.
-fn stopping(member: &MemberView<'_>) -> Option<String> {
-    let pod = member.pod.filter(|pod| pod.meta.deleting)?;
-    let node = pod.details.as_ref().and_then(|details| details.node.as_deref());
-    Some(node.map_or_else(|| member.name.clone(), |node| format!("{} on node {node}", member.name)))
 }

@@ -1,14 +1,17 @@
 //! Pure: the steps of a restore, which the status records from the first one on.
 
 use api::etcd_cluster::{EtcdClusterReason, RestoreStage};
-use runtime::projections::Pod;
 
 use super::step::EtcdStep;
+use super::terminating;
 use crate::EtcdRestore;
 use crate::plan::desired::Desired;
 use crate::plan::member_set::MemberSet;
 use crate::plan::restore::{RestoreStep, find, is_verified, new_claims, replaced, under_way};
 use crate::plan::{Observed, adoption, recovered};
+
+/// What waits for the pods of members.
+const STOPS: &str = "the cluster begins again once the pods of its members are deleted";
 
 /// The next step, if there is a restore.
 pub(super) fn step(observed: &Observed, members: &MemberSet<'_>, desired: &Desired) -> Option<EtcdStep> {
@@ -30,7 +33,8 @@ pub(super) fn step(observed: &Observed, members: &MemberSet<'_>, desired: &Desir
         RestoreStage::Stopping if members.all.iter().any(|member| member.pod_details().is_some()) => {
             step(RestoreStep::Stop)
         }
-        RestoreStage::Stopping => match terminating(observed) {
+        // A member that still runs could answer clients, and write.
+        RestoreStage::Stopping => match terminating::message(STOPS, observed.pods.iter().map(|pod| &**pod)) {
             Some(message) => Some(EtcdStep::wait(EtcdClusterReason::Restoring, message)),
             None => step(RestoreStep::Forget),
         },
@@ -70,22 +74,6 @@ fn begin(observed: &Observed, members: &MemberSet<'_>, desired: &Desired) -> Opt
         waiting.meta.key.name
     );
     Some(EtcdStep::wait(EtcdClusterReason::Restoring, message))
-}
-
-/// The pods that are terminating, and where: a member that still runs could answer clients, and write.
-fn terminating(observed: &Observed) -> Option<String> {
-    let place = |pod: &Pod| {
-        let node = pod.details.as_ref().and_then(|details| details.node.as_deref());
-        node.map_or_else(|| pod.meta.key.name.to_string(), |node| format!("{} on node {node}", pod.meta.key.name))
-    };
-    let left: Vec<String> = observed.pods.iter().filter(|pod| pod.meta.deleting).map(|pod| place(pod)).collect();
-    (!left.is_empty()).then(|| {
-        format!(
-            "the cluster begins again once the pods of its members are deleted: {}; if a node is down for good, delete its pod with \
-             --grace-period=0 --force",
-            left.join(", ")
-        )
-    })
 }
 
 /// Whether nothing is left of the new member, and the earlier ones have their PVCs again.
