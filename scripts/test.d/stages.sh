@@ -250,6 +250,19 @@ heartbeat() {
   done
   [[ -n $line ]] || line=', no stage can run yet'
   say ".. after $SECONDS s: ${line#, }$(tail -qn 1 "$RUN_FOLDER/background.log" 2>/dev/null | sed 's/^/; behind them: /')"
+  oldest_tests
+}
+
+# Tests that have run for so many seconds are named by the heartbeat: if a run is cut off, its output says what hung.
+LONG_TEST=300
+
+oldest_tests() {
+  local file since name now
+  now=$(date +%s)
+  for file in "$RUN_FOLDER"/*.running; do
+    read -r since name 2>/dev/null <"$file" || continue
+    ((now - since < LONG_TEST)) || say "   ${file##*/}: $name has run for $((now - since)) s"
+  done
 }
 
 # end_all: ends what still runs, with all that it has started.

@@ -1,5 +1,6 @@
 //! The cluster under test, and the manager that is deployed in it.
 
+use std::cell::Cell;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -41,19 +42,58 @@ pub async fn client() -> Client {
 /// Tests that share the cluster, against one that needs it alone.
 static CLUSTER: RwLock<()> = RwLock::const_new(());
 
+thread_local! {
+    /// Whether the test of this thread has a turn: libtest gives each test a thread.
+    static HAS_TURN: Cell<bool> = const { Cell::new(false) };
+}
+
+/// A test's turn, by its guard of the lock.
+pub struct TurnOf<G> {
+    _guard: G,
+    _turn: OnlyTurn,
+}
+
 /// Held by every test while others may run at the same time.
-pub type Shared = RwLockReadGuard<'static, ()>;
+pub type Shared = TurnOf<RwLockReadGuard<'static, ()>>;
 /// Held by a test that measures times, or stops the manager.
-pub type Alone = RwLockWriteGuard<'static, ()>;
+pub type Alone = TurnOf<RwLockWriteGuard<'static, ()>>;
+
+/// The only turn of this thread's test.
+struct OnlyTurn;
+
+impl OnlyTurn {
+    /// A second turn would wait for a test that waits to be alone, which waits for the end of the first: both would hang.
+    fn take() -> Self {
+        assert!(
+            !HAS_TURN.replace(true),
+            "this test has a turn already: create further namespaces by Namespace::another"
+        );
+        Self
+    }
+}
+
+impl Drop for OnlyTurn {
+    fn drop(&mut self) {
+        HAS_TURN.set(false);
+    }
+}
 
 /// Waits while a test needs the cluster alone.
+///
+/// # Panics
+/// If this test has a turn already.
 pub async fn shared() -> Shared {
-    CLUSTER.read().await
+    let turn = OnlyTurn::take();
+    TurnOf { _guard: CLUSTER.read().await, _turn: turn }
 }
 
 /// Waits until no other test of this binary runs.
+///
+/// # Panics
+/// If this test has a turn already.
 pub async fn alone() -> Alone {
-    CLUSTER.write().await
+    let turn = OnlyTurn::take();
+    TurnOf { _guard: CLUSTER.write().await, _turn: turn }
 }
 
 /// Makes sure, once for all tests of a binary, that the manager is deployed and ready.
@@ -148,4 +188,19 @@ pub fn audit() -> Audit {
 pub fn whole_run() -> &'static Option<Audit> {
     static WHOLE_RUN: OnceLock<Option<Audit>> = OnceLock::new();
     WHOLE_RUN.get_or_init(|| Audit::from_now(MANAGER_USER))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_second_turn_of_a_test_is_refused_and_not_waited_for() {
+        let first = shared().await;
+        let second = tokio::spawn(async { drop(shared().await) }).await.expect_err("it has one");
+        assert!(second.is_panic());
+        drop(first);
+        drop(alone().await);
+        drop(shared().await);
+    }
 }

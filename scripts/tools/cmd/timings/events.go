@@ -40,6 +40,9 @@ type reader struct {
 	records *json.Encoder
 	now     func() time.Time
 
+	// oldest is called with the test that has run for the longest whenever that may have changed; nothing depends on it.
+	oldest func(line string)
+
 	binary  string
 	running bool
 	started map[string]time.Time
@@ -48,7 +51,7 @@ type reader struct {
 }
 
 func newReader(suite string, people, records io.Writer) *reader {
-	return &reader{suite: suite, people: people, records: json.NewEncoder(records), now: time.Now, started: map[string]time.Time{}}
+	return &reader{suite: suite, people: people, records: json.NewEncoder(records), now: time.Now, started: map[string]time.Time{}, oldest: func(string) {}}
 }
 
 func (r *reader) read(input io.Reader) error {
@@ -93,6 +96,7 @@ func (r *reader) line(line string) error {
 }
 
 func (r *reader) test(event Event) error {
+	defer r.noteOldest()
 	switch event.Event {
 	case "started":
 		// Harnesses that report a start only with the result are no loss where the test has reported its own before.
@@ -126,6 +130,21 @@ func (r *reader) test(event Event) error {
 		test.Said = excerpt(said)
 	}
 	return r.records.Encode(test)
+}
+
+// noteOldest notes since when the test that has run for the longest runs, its name, and how many others run.
+func (r *reader) noteOldest() {
+	var oldest string
+	for name, begun := range r.started {
+		if other, known := r.started[oldest]; !known || begun.Before(other) {
+			oldest = name
+		}
+	}
+	if oldest == "" {
+		r.oldest("")
+		return
+	}
+	r.oldest(fmt.Sprintf("%d %s (and %d others)\n", r.started[oldest].Unix(), r.name(oldest), len(r.started)-1))
 }
 
 // How much of a failed test's output is recorded: the number of lines, and of characters in each.

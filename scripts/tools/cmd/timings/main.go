@@ -9,8 +9,10 @@ import (
 
 const usage = `usage: timings COMMAND [OPTIONS]
 
-  tests --suite NAME --output FILE   reads a test binary's JSON events from stdin, prints a line per test, appends its
-                                     seconds to FILE; fails if a test failed or the binary did not run to its end
+  tests --suite NAME --output FILE [--running FILE]
+                                     reads a test binary's JSON events from stdin, prints a line per test, appends its
+                                     seconds to FILE; fails if a test failed or the binary did not run to its end. The
+                                     file of --running names the test that has run for the longest
   report --stages FILE --tests FILE --commit ID --output FILE
                                      prints the slowest tests, the stages and the critical path; writes it all as JSON
   compare BEFORE AFTER               what became slower or faster, and which tests appeared or vanished
@@ -45,6 +47,7 @@ func tests(arguments []string) error {
 	flags := flag.NewFlagSet("tests", flag.ExitOnError)
 	suite := flags.String("suite", "", "the name under which the tests are recorded")
 	output := flags.String("output", "", "the file to which a JSON line per test is appended")
+	running := flags.String("running", "", "a file that names the test which has run for the longest, and since when (seconds of the epoch)")
 	flags.Parse(arguments)
 	if *suite == "" || *output == "" {
 		return fmt.Errorf("tests needs --suite and --output")
@@ -54,6 +57,9 @@ func tests(arguments []string) error {
 		return err
 	}
 	reader := newReader(*suite, os.Stdout, file)
+	if *running != "" {
+		reader.oldest = func(line string) { os.WriteFile(*running, []byte(line), 0o644) }
+	}
 	if err := reader.read(os.Stdin); err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -76,6 +77,22 @@ func TestTheFirstReportOfAStartCounts(t *testing.T) {
 `)
 	if want := `"name":"idle","result":"ok","seconds":1}`; !strings.Contains(records, want) {
 		t.Errorf("%s is not in %s", want, records)
+	}
+}
+
+func TestTheTestThatHasRunForTheLongestIsNoted(t *testing.T) {
+	var out, files bytes.Buffer
+	var noted []string
+	r := newReader("unit", &out, &files)
+	clock := time.Unix(0, 0)
+	r.now = func() time.Time { clock = clock.Add(time.Second); return clock }
+	r.oldest = func(line string) { noted = append(noted, line) }
+	if err := r.read(strings.NewReader(twoTests)); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"1 runtime::queue::a (and 0 others)\n", "1 runtime::queue::a (and 1 others)\n", "2 runtime::queue::b (and 0 others)\n", ""}
+	if !slices.Equal(noted, want) {
+		t.Errorf("%q is noted", noted)
 	}
 }
 
