@@ -41,6 +41,7 @@ family_version() {
     kwok) module=sigs.k8s.io/kwok ;;
     httpbin) module=github.com/mccutchen/go-httpbin/v2 ;;
     versitygw) module=github.com/versity/versitygw ;;
+    fake-gcs-server) module=github.com/fsouza/fake-gcs-server ;;
     olm | olm-images) module=github.com/operator-framework/operator-lifecycle-manager ;;
     actionlint) module=github.com/rhysd/actionlint ;;
     argocd) module=github.com/argoproj/argo-cd/v3 ;;
@@ -101,6 +102,7 @@ package_of() {
     kwok) printf 'sigs.k8s.io/kwok/cmd/%s' "$2" ;;
     httpbin) printf 'github.com/mccutchen/go-httpbin/v2/cmd/%s' "$2" ;;
     versitygw) printf 'github.com/versity/versitygw/cmd/%s' "$2" ;;
+    fake-gcs-server) printf 'github.com/fsouza/fake-gcs-server' ;;
     actionlint) printf 'github.com/rhysd/actionlint/cmd/actionlint' ;;
     prometheus) printf 'github.com/prometheus/prometheus/cmd/%s' "$2" ;;
     argocd) printf 'github.com/argoproj/argo-cd/v3/cmd' ;;

@@ -2,7 +2,7 @@
 # No test is left out for good: each #[ignore] names, as its reason, the part of scripts/test --all that runs it.
 
 # Which test binaries' ignored tests a part runs: PACKAGE/BINARY. What a part runs is read from here, too.
-declare -A RUNS_IGNORED=([servers]='agent/postgres sample-db/lib etcd-cluster/live' [long]='e2e/in_cluster')
+declare -A RUNS_IGNORED=([servers]='agent/lib agent/postgres sample-db/lib etcd-cluster/live' [long]='e2e/in_cluster')
 
 # binary_of FILE: the package and the test binary that a source file belongs to: `lib` of what is in the crate itself.
 binary_of() {
@@ -49,13 +49,13 @@ unrun() {
 # That the check finds what it should.
 ignored_self_test() {
   local folder=$RUN_FOLDER/ignored said
-  mkdir -p "$folder"/{tests/tests/in_cluster,operators/agent/{src,tests/postgres}}
+  mkdir -p "$folder"/{tests/tests/in_cluster,operators/{runtime/src,agent/tests/postgres}}
   printf '#[ignore]\n' >"$folder/tests/tests/in_cluster/no_reason.rs"
   printf '#[ignore = "needs a server"]\n' >"$folder/tests/tests/in_cluster/no_part.rs"
   printf '    #[cfg_attr(miri, ignore)]\n' >"$folder/tests/tests/in_cluster/attribute.rs"
   printf '#[ignore = "scripts/test --all never"]\n' >"$folder/tests/tests/in_cluster/unknown.rs"
   printf '#[ignore = "scripts/test --all servers"]\n' >"$folder/tests/tests/in_cluster/elsewhere.rs"
-  printf '#[ignore = "scripts/test --all servers"]\n' >"$folder/operators/agent/src/unit.rs"
+  printf '#[ignore = "scripts/test --all servers"]\n' >"$folder/operators/runtime/src/unit.rs"
   printf '\tt.Skip("no server")\n' >"$folder/operators/some_test.go"
   printf '    #[ignore = "scripts/test --all servers: it takes a while"]\n' >"$folder/operators/agent/tests/postgres/well.rs"
   said=$(unrun "$folder")

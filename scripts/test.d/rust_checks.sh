@@ -49,8 +49,8 @@ run_tests() {
   (cd "$folder" && CARGO_MANIFEST_DIR=$folder RUSTC_BOOTSTRAP=1 "$binary" -Z unstable-options --format json "$@")
 }
 
-# record SUITE: a line for each test whose events come in, and its seconds for the report.
-record() { "$TIMINGS_PROGRAM" tests --suite "$1" --output "$RUN_FOLDER/tests.jsonl"; }
+# record SUITE: a line for each test whose events come in, its seconds for the report, and the oldest that runs for the heartbeat.
+record() { "$TIMINGS_PROGRAM" tests --suite "$1" --output "$RUN_FOLDER/tests.jsonl" --running "$RUN_FOLDER/$1.running"; }
 
 # Suites of tests/ need a cluster and are stages of their own; its helpers have unit tests, too. Prints directory, binary, and a
 # name that no two share: of a package's own tests its directory, of others the file too.

@@ -31,6 +31,7 @@ servers() {
     [[ $tree != 3.[23] ]] || options=(--skip a_learner_)
     ETCD_TREE=$TREES/etcd/$tree server_tests "etcd $tree" etcd-cluster live --ignored "${options[@]}" || status=1
   done
+  store_tests || status=1
   ((${#FILTERS[@]})) || all_ran "postgres $WITH_UPGRADES|postgres speed|postgres tables" operators/agent/tests/postgres || status=1
   ((${#FILTERS[@]})) || all_ran "manager $WITH_UPGRADES" operators/sample-db/src || status=1
   ((${#FILTERS[@]})) || all_ran "etcd ${ETCD_TREES[-1]}" operators/etcd-cluster/tests/live.rs || status=1
@@ -59,6 +60,29 @@ databases() {
 # quick_folder: for servers of many files: the memory's, if it has room for what a dozen of them have.
 quick_folder() {
   if (($(df --output=avail --block-size=1G /dev/shm | tail -n 1) < 8)); then printf /tmp; else printf /dev/shm; fi
+}
+
+# store_tests: the agent on the servers of object stores.
+store_tests() {
+  local azurite
+  ensure_tools versitygw versitygw && ensure_tools fake-gcs-server fake-gcs-server && azurite=$(azurite) || return
+  VERSITYGW=$(tool versitygw versitygw) FAKE_GCS_SERVER=$(tool fake-gcs-server fake-gcs-server) AZURITE=$azurite \
+    server_tests stores agent agent --ignored bucket::live:: || return
+  ((${#FILTERS[@]})) || all_ran stores operators/agent/src
+}
+
+# azurite: installs what its lock file pins, and prints its program, for node.
+azurite() {
+  local pin=scripts/tools/pins/azurite folder
+  command -v npm >/dev/null || { say "the store of Azure's API is a program for node: install Node 20 or later, with npm"; return 1; }
+  folder=$CACHE/bin/azurite-$(sha256sum <"$pin/package-lock.json" | cut -c1-10)
+  if [[ ! -d $folder ]]; then
+    mkdir -p "$CACHE/bin" "$CACHE/log" && rm -rf "$folder.partial" && cp -r "$pin" "$folder.partial" || return
+    (cd "$folder.partial" && npm ci --ignore-scripts --no-audit --no-fund) >"$CACHE/log/npm-azurite.log" 2>&1 ||
+      { say "npm cannot install Azurite: $CACHE/log/npm-azurite.log"; return 1; }
+    mv -T "$folder.partial" "$folder" || return
+  fi
+  printf '%s/node_modules/azurite/dist/src/blob/main.js' "$folder"
 }
 
 # server_tests SUITE PACKAGE BINARY OPTION...: tests of one binary that no other stage runs.

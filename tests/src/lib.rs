@@ -20,6 +20,7 @@ pub mod process;
 pub mod prometheus;
 pub mod proxy;
 pub mod recording;
+pub mod s3_server;
 pub mod sample_db;
 pub mod sweep;
 pub mod timing;

@@ -53,9 +53,16 @@ pub struct Database<'a> {
     pub name: &'a str,
 }
 
+const RESTRICTED: (&str, &str) = ("pod-security.kubernetes.io/enforce", "restricted");
+
 /// A namespace in which pods must be restricted: those of databases and of their Jobs are.
 pub async fn namespace(purpose: &str) -> Namespace {
-    Namespace::labelled(purpose, &[("pod-security.kubernetes.io/enforce", "restricted")]).await
+    Namespace::labelled(purpose, &[RESTRICTED]).await
+}
+
+/// Another one for the same test, which `ns` has to outlive.
+pub async fn another_namespace(ns: &Namespace, purpose: &str) -> Namespace {
+    ns.another(purpose, &[RESTRICTED]).await
 }
 
 /// Once a day, half a day away from this run: the default schedule would add a snapshot to a test that runs at two hours after

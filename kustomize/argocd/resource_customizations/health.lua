@@ -83,6 +83,9 @@ local function health()
     end
     return "Suspended", remarked(message)
   end
+  if ready ~= nil and ready.reason == "Hibernated" then
+    return "Suspended", remarked(ready.message or "")
+  end
   if ready ~= nil then
     return "Healthy", remarked(ready.message or "")
   end

@@ -39,7 +39,7 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
 pub use argv::{AgentCommand, Argv};
-pub use bucket::BucketArgs;
+pub use bucket::{BucketArgs, StoreApi};
 pub use etcd::{
     EtcdKeep, EtcdRecover, EtcdRun, EtcdWait, EtcdWaitResult, Expect, MemberArgs, START_VARIABLE, VolumeReport,
 };
@@ -49,10 +49,10 @@ pub use etcd_backup::{
 };
 pub use failure::{AgentExit, FailureMessage, FailureReason};
 pub use postgres::{
-    AccessRules, CreatedByInit, Measurement, Offline, PgBasebackup, PgDump, PgDumpResult, PgFinish, PgFinishResult,
-    PgInit, PgInitResult, PgPrepare, PgPrepareResult, PgPrune, PgPruneResult, PgReady, PgRestore, PgRestoreResult,
-    PgRun, PgSurvey, PgSurveyResult, PgUpgrade, PgUpgradeResult, PgVerify, PgVerifyResult, PgVersion, PgVersionResult,
-    SqlFile, SqlFiles, VerificationMode, count, is_snapshot_name,
+    AccessRules, CreatedByInit, Measurement, Offline, PgBasebackup, PgDownload, PgDownloadResult, PgDump, PgDumpResult,
+    PgFinish, PgFinishResult, PgInit, PgInitResult, PgPrepare, PgPrepareResult, PgPrune, PgPruneResult, PgReady,
+    PgRestore, PgRestoreResult, PgRun, PgSurvey, PgSurveyResult, PgUpgrade, PgUpgradeResult, PgUpload, PgUploadResult,
+    PgVerify, PgVerifyResult, PgVersion, PgVersionResult, SqlFile, SqlFiles, VerificationMode, count, is_snapshot_name,
 };
 pub use tls::TlsFileNames;
 pub use values::{Jobs, RunDir, Seconds};
@@ -92,6 +92,8 @@ pub enum Command {
     PgRestore(PgRestore),
     PgInit(PgInit),
     PgPrune(PgPrune),
+    PgUpload(PgUpload),
+    PgDownload(PgDownload),
     PgUpgrade(PgUpgrade),
     PgSurvey(PgSurvey),
     PgFinish(PgFinish),

@@ -4,6 +4,7 @@ mod data_dir;
 mod database;
 mod results;
 mod snapshot;
+mod store;
 mod upgrade;
 
 pub(crate) use snapshot::snapshot_path;
@@ -15,4 +16,5 @@ pub use results::{
     PgRestoreResult, PgSurveyResult, PgUpgradeResult, PgVerifyResult, PgVersionResult, count,
 };
 pub use snapshot::{Offline, PgBasebackup, PgDump, PgPrune, PgRestore, PgVerify, VerificationMode, is_snapshot_name};
+pub use store::{PgDownload, PgDownloadResult, PgUpload, PgUploadResult};
 pub use upgrade::{PgFinish, PgSurvey, PgUpgrade};

@@ -5,9 +5,9 @@
 use std::path::PathBuf;
 
 use agent_protocol::{
-    AccessRules, AgentCommand, Command, EtcdKeep, EtcdRun, EtcdWait, Expect, Install, Jobs, MemberArgs, Offline,
-    PgBasebackup, PgDump, PgFinish, PgInit, PgPrepare, PgPrune, PgReady, PgRestore, PgRun, PgSurvey, PgUpgrade,
-    PgVerify, PgVersion, Seconds, SqlFile, SqlFiles, VerificationMode,
+    AccessRules, AgentCommand, BucketArgs, Command, EtcdKeep, EtcdRun, EtcdWait, Expect, Install, Jobs, MemberArgs,
+    Offline, PgBasebackup, PgDownload, PgDump, PgFinish, PgInit, PgPrepare, PgPrune, PgReady, PgRestore, PgRun,
+    PgSurvey, PgUpgrade, PgUpload, PgVerify, PgVersion, Seconds, SqlFile, SqlFiles, VerificationMode,
 };
 use std::time::Duration;
 
@@ -160,6 +160,44 @@ fn of_a_snapshot() {
     is(Command::PgRestore, restore, "pg-restore --snapshot=/snapshots/one --sha256=ab");
     let prune = PgPrune { directory: "/snapshots".into(), names: vec!["one".into()], ..PgPrune::default() };
     is(Command::PgPrune, prune, "pg-prune --dir=/snapshots --name=one");
+}
+
+#[test]
+fn copies_in_a_store() {
+    let bucket = || BucketArgs {
+        bucket: some("b/shop"),
+        bucket_credentials: path("/bucket/credentials"),
+        ..BucketArgs::default()
+    };
+    let upload = PgUpload {
+        snapshot: "/snapshots/one".into(),
+        sha256: some("ab"),
+        bucket: bucket(),
+        owner: "u-2".into(),
+        earlier_owners: vec!["u-1".into()],
+        owner_name: "n/shop".into(),
+        database: "app".into(),
+        verified: true,
+    };
+    is(
+        Command::PgUpload,
+        upload,
+        "pg-upload --snapshot=/snapshots/one --sha256=ab --bucket=b/shop --bucket-credentials=/bucket/credentials --owner=u-2 \
+         --earlier-owner=u-1 --owner-name=n/shop --database=app --verified",
+    );
+    let download = PgDownload { to: "/snapshots/one".into(), bucket: bucket() };
+    is(
+        Command::PgDownload,
+        download,
+        "pg-download --to=/snapshots/one --bucket=b/shop --bucket-credentials=/bucket/credentials",
+    );
+    let prune =
+        PgPrune { directory: "/snapshots".into(), names: vec!["one".into()], bucket: bucket(), ..PgPrune::default() };
+    is(
+        Command::PgPrune,
+        prune,
+        "pg-prune --dir=/snapshots --name=one --bucket=b/shop --bucket-credentials=/bucket/credentials",
+    );
 }
 
 #[test]

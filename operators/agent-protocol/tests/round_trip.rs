@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use agent_protocol::{
     AccessRules, AgentCommand, BucketArgs, Command, EtcdKeep, EtcdRecover, EtcdRestoreMember, EtcdRun, EtcdTakeBackup,
-    EtcdVerifySnapshot, EtcdWait, Expect, Install, Jobs, MemberArgs, Offline, PgBasebackup, PgDump, PgFinish, PgInit,
-    PgPrepare, PgPrune, PgReady, PgRestore, PgRun, PgSurvey, PgUpgrade, PgVerify, PgVersion, RunDir, Seconds, SqlFile,
-    SqlFiles, VerificationMode,
+    EtcdVerifySnapshot, EtcdWait, Expect, Install, Jobs, MemberArgs, Offline, PgBasebackup, PgDownload, PgDump,
+    PgFinish, PgInit, PgPrepare, PgPrune, PgReady, PgRestore, PgRun, PgSurvey, PgUpgrade, PgUpload, PgVerify,
+    PgVersion, RunDir, Seconds, SqlFile, SqlFiles, StoreApi, VerificationMode,
 };
 use proptest::collection::vec;
 use proptest::option::of;
@@ -53,9 +53,11 @@ fn member() -> impl Strategy<Value = MemberArgs> {
 }
 
 fn bucket() -> impl Strategy<Value = BucketArgs> {
-    let given = (text(), text(), of(text()), any::<bool>(), path(), of(path())).prop_map(
-        |(bucket, key, bucket_endpoint, bucket_path_style, credentials, bucket_ca)| BucketArgs {
+    let api = prop_oneof![Just(StoreApi::S3), Just(StoreApi::Abs), Just(StoreApi::Gcs), Just(StoreApi::Oss)];
+    let given = (text(), text(), api, of(text()), any::<bool>(), path(), of(path())).prop_map(
+        |(bucket, key, bucket_api, bucket_endpoint, bucket_path_style, credentials, bucket_ca)| BucketArgs {
             bucket: Some(format!("{}/{key}", bucket.replace('/', "b"))),
+            bucket_api,
             bucket_endpoint,
             bucket_path_style,
             bucket_credentials: Some(credentials),
@@ -189,10 +191,30 @@ fn of_a_snapshot() -> impl Strategy<Value = Command> {
             Command::PgRestore(PgRestore { snapshot, sha256, databases, name, jobs, connect_timeout })
         },
     );
-    let prune = (path(), vec(text(), 0..3), of(any::<u64>())).prop_map(|(directory, names, partial_older_than)| {
-        Command::PgPrune(PgPrune { directory, names, partial_older_than })
-    });
-    prop_oneof![dump, base, verify, restore, prune]
+    prop_oneof![dump, base, verify, restore]
+}
+
+fn of_a_copy() -> impl Strategy<Value = Command> {
+    let prune = (path(), vec(text(), 0..3), bucket(), of(any::<u64>())).prop_map(
+        |(directory, names, bucket, partial_older_than)| {
+            Command::PgPrune(PgPrune { directory, names, bucket, partial_older_than })
+        },
+    );
+    let upload = (snapshot(), of(text()), bucket(), (text(), vec(text(), 0..3), text()), text(), any::<bool>())
+        .prop_map(|(snapshot, sha256, bucket, (owner, earlier_owners, owner_name), database, verified)| {
+            Command::PgUpload(PgUpload {
+                snapshot,
+                sha256,
+                bucket,
+                owner,
+                earlier_owners,
+                owner_name,
+                database,
+                verified,
+            })
+        });
+    let download = (snapshot(), bucket()).prop_map(|(to, bucket)| Command::PgDownload(PgDownload { to, bucket }));
+    prop_oneof![prune, upload, download]
 }
 
 fn of_the_rest() -> impl Strategy<Value = Command> {
@@ -243,6 +265,8 @@ fn argv(command: &Command) -> Vec<String> {
         Command::PgRestore(of) => of.argv(),
         Command::PgInit(of) => of.argv(),
         Command::PgPrune(of) => of.argv(),
+        Command::PgUpload(of) => of.argv(),
+        Command::PgDownload(of) => of.argv(),
         Command::PgUpgrade(of) => of.argv(),
         Command::PgSurvey(of) => of.argv(),
         Command::PgFinish(of) => of.argv(),
@@ -253,7 +277,7 @@ fn argv(command: &Command) -> Vec<String> {
 proptest! {
     #[test]
     fn a_command_is_read_as_it_was_rendered(
-        command in prop_oneof![of_etcd(), of_a_server(), of_a_snapshot(), of_the_rest()]
+        command in prop_oneof![of_etcd(), of_a_server(), of_a_snapshot(), of_a_copy(), of_the_rest()]
     ) {
         let words = argv(&command);
         let parsed = Command::parse(std::iter::once("agent".to_owned()).chain(words.iter().cloned()));

@@ -1,57 +1,60 @@
-//! A bucket of an S3 object store. What the library does asynchronously ends here: the rest of the agent waits for it.
+//! A bucket of an object store. What the library does asynchronously ends here: the rest of the agent waits for it.
 //!
 //! | file | contents |
 //! |---|---|
+//! | `open.rs` | the store of a command's arguments, by its API |
 //! | `address.rs` | the URL of a bucket; pure |
-//! | `credentials.rs` | the files with the credentials, as AWS's tools write them; pure |
+//! | `credentials.rs` | the files with the credentials of S3, as AWS's tools write them; pure |
 //! | `http.rs` | requests, with TLS |
+//! | `receive.rs` | receives objects; progress of a transfer, in the log |
 //! | `failures.rs` | what a store's errors mean; pure |
 
 mod address;
 mod credentials;
 mod failures;
 mod http;
+#[cfg(test)]
+mod live;
+mod open;
+mod receive;
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::future::Future;
-use std::io::{ErrorKind, Read, Write};
+use std::io::Read;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use agent_protocol::BucketArgs;
+use agent_protocol::{BucketArgs, StoreApi};
 use futures::{StreamExt, TryStreamExt};
-use object_store::aws::{AmazonS3, AmazonS3Builder};
 use object_store::path::Path as Key;
-use object_store::{
-    Attribute, Attributes, GetOptions, ObjectStore, ObjectStoreExt, PutMultipartOptions, PutOptions, RetryConfig,
-};
-use sha2::{Digest, Sha256};
+use object_store::{Attribute, Attributes, GetOptions, ObjectStore, ObjectStoreExt, PutMultipartOptions, PutOptions};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::failure::{CommandFailure, Reason};
-use crate::files::{self, hexadecimal};
-use credentials::BucketCredentials;
+use crate::files;
 use failures::StoreRequest;
+use receive::{Transfer, receive, text};
 
-/// How long a request is repeated while the store does not answer, or reports that it is busy.
-const RETRY_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long an operation on a small object may take in total.
 const SHORT: Duration = Duration::from_secs(180);
-/// The size of a part of an upload, in bytes: the smallest that S3 allows. A store takes 10,000 parts, so 50 GiB, six times what etcd
-/// recommends at most.
-const PART: usize = 5 * 1024 * 1024;
-/// The largest description, in bytes; a larger object is none.
-const LARGEST_TEXT: u64 = 64 * 1024;
+/// How long the removal of all objects below a prefix may take.
+const LONG: Duration = Duration::from_secs(3600);
+/// The size of a part of an upload, in bytes: the smallest that S3 and Google Cloud Storage allow.
+const PART: u64 = 5 * 1024 * 1024;
+/// How many parts an upload may have, a little below S3's limit of 10,000.
+const PARTS: u64 = 9_000;
 /// How many descriptions are read at once.
 const READS: usize = 8;
-/// How often the progress of a transfer is logged.
-const PROGRESS: Duration = Duration::from_secs(30);
-/// The user metadata of an object that says whose it is.
-const OWNER: Attribute = Attribute::Metadata(std::borrow::Cow::Borrowed("multi-operator-owner"));
+/// The user metadata of an object that says whose it is; Azure allows identifiers only.
+const OWNER: Attribute = Attribute::Metadata(Cow::Borrowed("multi-operator-owner"));
+const OWNER_IN_AZURE: Attribute = Attribute::Metadata(Cow::Borrowed("multi_operator_owner"));
 
 /// A bucket, and the key that the command names.
 pub(crate) struct Bucket {
-    store: AmazonS3,
+    store: Box<dyn ObjectStore>,
+    api: StoreApi,
     runtime: Runtime,
     name: String,
     key: String,
@@ -63,29 +66,10 @@ impl Bucket {
         let Some((name, key)) = args.bucket.as_deref().and_then(|bucket| bucket.split_once('/')) else {
             return Ok(None);
         };
-        let credentials = read_credentials(args.bucket_credentials.as_deref().unwrap_or(Path::new("")))?;
-        let endpoint = address::endpoint(args.bucket_endpoint.as_deref(), name, args.bucket_path_style);
-        let mut builder = AmazonS3Builder::new()
-            .with_bucket_name(name)
-            .with_access_key_id(&credentials.access_key_id)
-            .with_secret_access_key(&credentials.secret_access_key)
-            .with_virtual_hosted_style_request(!args.bucket_path_style)
-            .with_allow_http(true)
-            .with_retry(RetryConfig { retry_timeout: RETRY_TIMEOUT, ..RetryConfig::default() })
-            .with_http_connector(http::StoreConnector::new(args.bucket_ca.as_deref())?);
-        if let Some(token) = &credentials.session_token {
-            builder = builder.with_token(token);
-        }
-        if let Some(region) = &credentials.region {
-            builder = builder.with_region(region);
-        }
-        if let Some(endpoint) = endpoint {
-            builder = builder.with_endpoint(endpoint);
-        }
-        let failed = |error: String| CommandFailure::new(Reason::BadInput, format!("the bucket {name}: {error}"));
-        let store = builder.build().map_err(|error| failed(error.to_string()))?;
+        let store = open::store(args, name)?;
+        let failed = |error: String| CommandFailure::new(Reason::ToolFailed, format!("the bucket {name}: {error}"));
         let runtime = Builder::new_current_thread().enable_all().build().map_err(|error| failed(error.to_string()))?;
-        Ok(Some(Self { store, runtime, name: name.to_owned(), key: key.to_owned() }))
+        Ok(Some(Self { store, api: args.bucket_api, runtime, name: name.to_owned(), key: key.to_owned() }))
     }
 
     /// The key that the command names.
@@ -93,9 +77,26 @@ impl Bucket {
         &self.key
     }
 
-    /// An object, as `spec.s3.path` names it: BUCKET/KEY.
+    /// An object, as `path` in the spec names it: BUCKET/KEY.
     pub(crate) fn path(&self, key: &str) -> String {
         format!("{}/{key}", self.name)
+    }
+
+    /// An object, as messages name it.
+    pub(crate) fn url(&self, key: &str) -> String {
+        self.request("", key).object()
+    }
+
+    fn owner_attribute(&self) -> Attribute {
+        if self.api == StoreApi::Abs { OWNER_IN_AZURE } else { OWNER }
+    }
+
+    fn attributes(&self, owner: &str) -> Attributes {
+        Attributes::from_iter([(self.owner_attribute(), owner.to_owned())])
+    }
+
+    fn request<'a>(&'a self, what: &'static str, key: &'a str) -> StoreRequest<'a> {
+        StoreRequest { api: self.api, what, bucket: &self.name, key }
     }
 
     /// Whose an object is; `None` if there is no object, and an empty text if it says nothing.
@@ -103,18 +104,20 @@ impl Bucket {
         let at = Key::from(key);
         let head = self.store.get_opts(&at, GetOptions { head: true, ..GetOptions::default() });
         let found = self.wait("read", key, SHORT, head)?;
-        Ok(found.map(|object| object.attributes.get(&OWNER).map_or_else(String::new, |owner| owner.to_string())))
+        Ok(found.map(|object| {
+            object.attributes.get(&self.owner_attribute()).map_or_else(String::new, |owner| owner.to_string())
+        }))
     }
 
     /// A small object; `None` if there is no such object, or it is no text.
     pub(crate) fn text(&self, key: &str) -> Result<Option<String>, CommandFailure> {
-        Ok(self.wait("read", key, SHORT, text(&self.store, key))?.flatten())
+        Ok(self.wait("read", key, SHORT, text(&*self.store, key))?.flatten())
     }
 
     /// Small objects, in the same order.
     pub(crate) fn texts(&self, keys: &[String]) -> Result<Vec<Option<String>>, CommandFailure> {
         let reads = futures::stream::iter(keys.iter().map(|key| async {
-            match text(&self.store, key).await {
+            match text(&*self.store, key).await {
                 // It was removed after it was listed.
                 Err(object_store::Error::NotFound { .. }) => Ok(None),
                 read => read,
@@ -126,7 +129,7 @@ impl Bucket {
 
     /// Writes a small object.
     pub(crate) fn write(&self, key: &str, text: String, owner: &str) -> Result<(), CommandFailure> {
-        let options = PutOptions { attributes: attributes(owner), ..PutOptions::default() };
+        let options = PutOptions { attributes: self.attributes(owner), ..PutOptions::default() };
         let at = Key::from(key);
         self.must("written", key, SHORT, self.store.put_opts(&at, text.into_bytes().into(), options)).map(drop)
     }
@@ -137,9 +140,37 @@ impl Bucket {
         let listed = self.store.list_with_offset(above.as_ref(), &Key::from(prefix));
         let keys = listed
             .map_ok(|object| object.location.to_string())
+            // A store that does not know offsets lists all objects.
+            .try_skip_while(|key| std::future::ready(Ok(key.as_str() < prefix)))
             .try_take_while(|key| std::future::ready(Ok(key.starts_with(prefix))))
             .try_collect();
         Ok(self.wait("listed", prefix, SHORT, keys)?.unwrap_or_default())
+    }
+
+    /// The keys of the objects directly below a prefix, in order.
+    pub(crate) fn children(&self, prefix: &str) -> Result<Vec<String>, CommandFailure> {
+        let below = Key::from(prefix);
+        let listed = self.wait("listed", prefix, SHORT, self.store.list_with_delimiter(Some(&below)))?;
+        let mut keys: Vec<String> =
+            listed.into_iter().flat_map(|listed| listed.objects).map(|object| object.location.to_string()).collect();
+        keys.sort();
+        Ok(keys)
+    }
+
+    /// The sizes of all objects below a prefix, in bytes, by key.
+    pub(crate) fn sizes(&self, prefix: &str) -> Result<BTreeMap<String, u64>, CommandFailure> {
+        let below = Key::from(prefix);
+        let listed = self.store.list(Some(&below));
+        let sizes = listed.map_ok(|object| (object.location.to_string(), object.size)).try_collect();
+        Ok(self.wait("listed", prefix, SHORT, sizes)?.unwrap_or_default())
+    }
+
+    /// Removes all objects below a prefix.
+    pub(crate) fn remove_below(&self, prefix: &str) -> Result<(), CommandFailure> {
+        let below = Key::from(prefix);
+        let keys = self.store.list(Some(&below)).map_ok(|object| object.location).boxed();
+        let removed = self.store.delete_stream(keys).map(ignore_missing).try_collect::<()>();
+        self.wait("removed", prefix, LONG, removed).map(drop)
     }
 
     /// Removes an object, if it exists.
@@ -152,15 +183,22 @@ impl Bucket {
         let unreadable = |error| files::failed("read", file, &error, Reason::ToolFailed);
         let from = File::open(file).map_err(unreadable)?;
         let total = from.metadata().map_err(unreadable)?.len();
+        let part_bytes = part_bytes(total);
+        if total <= part_bytes {
+            let options = PutOptions { attributes: self.attributes(owner), ..PutOptions::default() };
+            let bytes = fs::read(file).map_err(unreadable)?;
+            let at = Key::from(key);
+            return self.must("written", key, timeout, self.store.put_opts(&at, bytes.into(), options)).map(drop);
+        }
         let mut progress = Transfer::new("uploaded", total);
         let deadline = Instant::now() + timeout;
         let left = || deadline.saturating_duration_since(Instant::now());
-        let options = PutMultipartOptions { attributes: attributes(owner), ..PutMultipartOptions::default() };
+        let options = PutMultipartOptions { attributes: self.attributes(owner), ..PutMultipartOptions::default() };
         let mut upload = self.must("written", key, left(), self.store.put_multipart_opts(&Key::from(key), options))?;
         let mut sent = || -> Result<(), CommandFailure> {
             loop {
-                let mut part = Vec::with_capacity(PART);
-                (&from).take(PART as u64).read_to_end(&mut part).map_err(unreadable)?;
+                let mut part = Vec::new();
+                (&from).take(part_bytes).read_to_end(&mut part).map_err(unreadable)?;
                 if part.is_empty() {
                     break;
                 }
@@ -180,14 +218,14 @@ impl Bucket {
 
     /// Bytes and SHA-256 of an object, as the store has it; `None` if there is none.
     pub(crate) fn digest(&self, key: &str, timeout: Duration) -> Result<Option<(u64, String)>, CommandFailure> {
-        self.wait("read", key, timeout, receive(&self.store, key, None)).map(|found| found.and_then(Result::ok))
+        self.wait("read", key, timeout, receive(&*self.store, key, None)).map(|found| found.and_then(Result::ok))
     }
 
     /// Downloads an object into a file; `false` if there is none.
     pub(crate) fn download(&self, key: &str, to: &Path, timeout: Duration) -> Result<bool, CommandFailure> {
         let unwritable = |error| files::failed("written", to, &error, Reason::ToolFailed);
         let mut file = File::create(to).map_err(unwritable)?;
-        match self.wait("read", key, timeout, receive(&self.store, key, Some(&mut file)))? {
+        match self.wait("read", key, timeout, receive(&*self.store, key, Some(&mut file)))? {
             Some(received) => received.and_then(|_| file.sync_all()).map_err(unwritable).map(|()| true),
             None => Ok(false),
         }
@@ -201,7 +239,7 @@ impl Bucket {
         timeout: Duration,
         operation: impl Future<Output = object_store::Result<T>>,
     ) -> Result<Option<T>, CommandFailure> {
-        let of = StoreRequest { what, bucket: &self.name, key };
+        let of = self.request(what, key);
         match self.runtime.block_on(async { tokio::time::timeout(timeout, operation).await }) {
             Ok(Ok(value)) => Ok(Some(value)),
             Ok(Err(error)) if of.is_missing_object(&error) => Ok(None),
@@ -219,74 +257,18 @@ impl Bucket {
         operation: impl Future<Output = object_store::Result<T>>,
     ) -> Result<T, CommandFailure> {
         let done = self.wait(what, key, timeout, operation)?;
-        done.ok_or_else(|| StoreRequest { what, bucket: &self.name, key }.vanished())
+        done.ok_or_else(|| self.request(what, key).vanished())
     }
 }
 
-fn read_credentials(directory: &Path) -> Result<BucketCredentials, CommandFailure> {
-    let file = |name: &str| {
-        let path = directory.join(name);
-        match fs::read_to_string(&path) {
-            Ok(text) => Ok(Some(text)),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(files::failed("read", &path, &error, Reason::BadInput)),
-        }
-    };
-    credentials::parse(file("credentials")?.as_deref(), file("config")?.as_deref())
-        .map_err(|why| CommandFailure::new(Reason::BadInput, format!("the credentials of the bucket: {why}")))
+/// The size of the parts of an object with that many bytes.
+fn part_bytes(total: u64) -> u64 {
+    PART.max(total.div_ceil(PARTS))
 }
 
-fn attributes(owner: &str) -> Attributes {
-    Attributes::from_iter([(OWNER, owner.to_owned())])
-}
-
-async fn text(store: &AmazonS3, key: &str) -> object_store::Result<Option<String>> {
-    let object = store.get(&Key::from(key)).await?;
-    if object.meta.size > LARGEST_TEXT {
-        return Ok(None);
-    }
-    Ok(String::from_utf8(object.bytes().await?.into()).ok())
-}
-
-/// Receives an object, into a file if there is one. The inner error is that of the file.
-async fn receive(
-    store: &AmazonS3,
-    key: &str,
-    mut file: Option<&mut File>,
-) -> object_store::Result<std::io::Result<(u64, String)>> {
-    let object = store.get(&Key::from(key)).await?;
-    let mut progress = Transfer::new(if file.is_some() { "downloaded" } else { "read back" }, object.meta.size);
-    let (mut hash, mut bytes) = (Sha256::new(), 0);
-    let mut chunks = object.into_stream();
-    while let Some(chunk) = chunks.try_next().await? {
-        if let Some(Err(error)) = file.as_mut().map(|file| file.write_all(&chunk)) {
-            return Ok(Err(error));
-        }
-        hash.update(&chunk);
-        bytes += chunk.len() as u64;
-        progress.add(chunk.len() as u64);
-    }
-    Ok(Ok((bytes, hexadecimal(&hash.finalize()))))
-}
-
-/// The progress of a transfer, in the log.
-struct Transfer {
-    what: &'static str,
-    bytes: u64,
-    total: u64,
-    logged: Instant,
-}
-
-impl Transfer {
-    fn new(what: &'static str, total: u64) -> Self {
-        Self { what, bytes: 0, total, logged: Instant::now() }
-    }
-
-    fn add(&mut self, bytes: u64) {
-        self.bytes += bytes;
-        if self.logged.elapsed() >= PROGRESS || self.bytes == self.total {
-            eprintln!("{} {} of {} MiB", self.what, self.bytes >> 20, self.total >> 20);
-            self.logged = Instant::now();
-        }
+fn ignore_missing(removed: object_store::Result<Key>) -> object_store::Result<()> {
+    match removed {
+        Err(object_store::Error::NotFound { .. }) => Ok(()),
+        removed => removed.map(drop),
     }
 }

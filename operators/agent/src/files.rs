@@ -141,6 +141,41 @@ fn collect(directory: &Path, prefix: &str, found: &mut Vec<FileEntry>) -> io::Re
     sync_directory(directory)
 }
 
+/// Syncs a directory and those below it to disk. Their files are synced already.
+pub(crate) fn sync_directories(directory: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            sync_directories(&entry.path())?;
+        }
+    }
+    sync_directory(directory)
+}
+
+/// The directories below one that are empty, relative to it.
+pub(crate) fn empty_directories(directory: &Path) -> io::Result<Vec<String>> {
+    let mut found = Vec::new();
+    collect_empty(directory, "", &mut found)?;
+    found.sort();
+    Ok(found)
+}
+
+fn collect_empty(directory: &Path, path: &str, found: &mut Vec<String>) -> io::Result<()> {
+    let mut is_empty = true;
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        is_empty = false;
+        if entry.file_type()?.is_dir() {
+            let above = if path.is_empty() { String::new() } else { format!("{path}/") };
+            collect_empty(&entry.path(), &format!("{above}{}", entry.file_name().to_string_lossy()), found)?;
+        }
+    }
+    if is_empty && !path.is_empty() {
+        found.push(path.to_owned());
+    }
+    Ok(())
+}
+
 /// Copies a directory with all its contents, without syncing it.
 pub(crate) fn copy(from: &Path, to: &Path) -> io::Result<()> {
     create_private(to)?;

@@ -6,7 +6,8 @@
 //! |---|---|
 //! | `client` | SQL and programs: psql sessions, quoting, passwords, diagnosis of errors; `pg-init` |
 //! | `data_dir` | data directories: inspection, configuration, access rules, private servers; `pg-prepare`, `pg-run`, `pg-ready`, `pg-version` |
-//! | `backup` | snapshots: contents, manifest, files; `pg-dump`, `pg-basebackup`, `pg-prune` |
+//! | `backup` | snapshots: contents, manifest, files; `pg-dump`, `pg-basebackup` |
+//! | `store` | copies of snapshots in an object store; `pg-upload`, `pg-download`, `pg-prune` |
 //! | `restore` | loading a snapshot into a server; `pg-restore`, `pg-verify` |
 //! | `upgrade` | copying all databases from a source server to a target server; `pg-survey`, `pg-upgrade`, `pg-finish` |
 //! | `timed.rs` | the duration of a command |
@@ -18,5 +19,6 @@ pub(crate) mod backup;
 pub(crate) mod client;
 pub(crate) mod data_dir;
 pub(crate) mod restore;
+pub(crate) mod store;
 pub(crate) mod timed;
 pub(crate) mod upgrade;

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::s3::S3Location;
+use crate::store::{AbsLocation, GcsLocation, OssLocation, StoreLocation};
 
 mod reason;
 mod status;
@@ -56,8 +57,13 @@ pub const DEFAULT_TIMEOUT_SECONDS: i64 = 600;
     "!has(self.schedule) || !has(self.backupPolicy) || self.backupPolicy.?backupIntervalInSecond.orValue(0) <= 0"
 ).message("spec.schedule and spec.backupPolicy.backupIntervalInSecond both say when: set one of them"))]
 #[x_kube(validation = Rule::new(
-    "self.?storageType.orValue('PVC') == 'S3' ? has(self.s3) && !has(self.pvc) : has(self.pvc) && !has(self.s3)"
-).message("set the field of spec.storageType and no other: spec.pvc for PVC, which is the default, and spec.s3 for S3"))]
+    "has(self.pvc) == (self.?storageType.orValue('PVC') == 'PVC') && has(self.s3) == (self.?storageType.orValue('') == 'S3') && \
+     has(self.abs) == (self.?storageType.orValue('') == 'ABS') && has(self.gcs) == (self.?storageType.orValue('') == 'GCS') && \
+     has(self.oss) == (self.?storageType.orValue('') == 'OSS')"
+).message(
+    "set the field of spec.storageType and no other: spec.pvc for PVC, which is the default, spec.s3 for S3, and in the same way \
+     spec.abs, spec.gcs and spec.oss"
+))]
 #[x_kube(validation = Rule::new(
     "!has(self.etcdEndpoints) || !self.etcdEndpoints.exists(u, u.startsWith('https://')) || self.?clientTLSSecret.orValue('') != ''"
 ).message("spec.etcdEndpoints with https:// need spec.clientTLSSecret, the Secret with the client certificate"))]
@@ -101,7 +107,7 @@ pub struct EtcdBackupSpec {
     ))]
     pub repository: Option<String>,
 
-    /// Where backups are stored: PVC or S3. ABS, GCS and OSS are not supported yet. Default: PVC.
+    /// Where backups are stored: PVC, S3, ABS, GCS or OSS. Default: PVC.
     #[serde(default)]
     pub storage_type: StorageType,
 
@@ -113,6 +119,18 @@ pub struct EtcdBackupSpec {
     /// `_v<revision>_<name>` appended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub s3: Option<S3Location>,
+
+    /// Azure Blob Storage with the backups, for storageType ABS: objects as in s3.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub abs: Option<AbsLocation>,
+
+    /// Google Cloud Storage with the backups, for storageType GCS: objects as in s3.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gcs: Option<GcsLocation>,
+
+    /// Alibaba Cloud OSS with the backups, for storageType OSS: objects as in s3.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oss: Option<OssLocation>,
 
     /// When to take backups: five cron fields, such as `0 3 * * *`. Default: one backup, now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -138,6 +156,12 @@ pub struct EtcdBackupSpec {
 }
 
 impl EtcdBackupSpec {
+    /// Where the backups are, if they are in an object store.
+    #[must_use]
+    pub fn store(&self) -> Option<StoreLocation<'_>> {
+        StoreLocation::of(self.s3.as_ref(), self.abs.as_ref(), self.gcs.as_ref(), self.oss.as_ref())
+    }
+
     /// How many seconds the transfer of a snapshot may take.
     #[must_use]
     pub fn timeout_seconds(&self) -> i64 {
@@ -184,6 +208,15 @@ pub enum StorageType {
     Pvc,
     /// A bucket of an object store with S3's API.
     S3,
+    /// A container of Azure Blob Storage.
+    #[serde(rename = "ABS")]
+    Abs,
+    /// A bucket of Google Cloud Storage.
+    #[serde(rename = "GCS")]
+    Gcs,
+    /// A bucket of Alibaba Cloud OSS.
+    #[serde(rename = "OSS")]
+    Oss,
 }
 
 /// A volume with backups.

@@ -114,6 +114,9 @@ pub const DEFAULT_VERSION: &str = "3.6.16";
 #[x_kube(validation = Rule::new("!has(self.restore) || !self.?storage.?ephemeral.orValue(false)").message(
     "spec.restore needs volumes for its members: remove spec.storage.ephemeral"
 ))]
+#[x_kube(validation = Rule::new("!self.?hibernate.orValue(false) || !self.?storage.?ephemeral.orValue(false)").message(
+    "spec.hibernate needs volumes: with spec.storage.ephemeral, members keep their data in their pods, and would lose it"
+))]
 #[x_kube(validation = Rule::new(options::ONCE).message(
     "an etcd option is set twice, in spec.options or spec.quota and as a variable in spec.pod.etcdEnv: etcd would \
      not start; set it once"
@@ -143,6 +146,11 @@ pub struct EtcdClusterSpec {
     /// Whether the operator leaves everything unchanged: it creates, repairs and upgrades nothing. Default: false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub paused: bool,
+
+    /// Whether all members are stopped and keep their volumes; the operator starts them again once this is false. Needs volumes.
+    /// Default: false.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hibernate: bool,
 
     /// Settings of the members' pods. A change rolls the members one at a time.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::etcd_backup::{ClusterRef, StorageType};
 use crate::etcd_cluster::EtcdRestoreSource;
 use crate::s3::S3Location;
+use crate::store::{AbsLocation, GcsLocation, OssLocation};
 
 mod reason;
 mod status;
@@ -43,9 +44,12 @@ pub use status::{EtcdRestorePhase, EtcdRestoreStatus, VerifiedSnapshot};
 )]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new(
-    "self.?backupStorageType.orValue('PVC') == 'S3' ? has(self.s3) && !has(self.pvc) : has(self.pvc) && !has(self.s3)"
+    "has(self.pvc) == (self.?backupStorageType.orValue('PVC') == 'PVC') && has(self.s3) == (self.?backupStorageType.orValue('') == 'S3') && \
+     has(self.abs) == (self.?backupStorageType.orValue('') == 'ABS') && has(self.gcs) == (self.?backupStorageType.orValue('') == 'GCS') && \
+     has(self.oss) == (self.?backupStorageType.orValue('') == 'OSS')"
 ).message(
-    "set the field of spec.backupStorageType and no other: spec.pvc for PVC, which is the default, and spec.s3 for S3"
+    "set the field of spec.backupStorageType and no other: spec.pvc for PVC, which is the default, spec.s3 for S3, and in the same \
+     way spec.abs, spec.gcs and spec.oss"
 ))]
 #[x_kube(validation = Rule::new("self.etcdCluster == oldSelf.etcdCluster")
     .message("spec.etcdCluster cannot be changed: create another EtcdRestore"))]
@@ -53,7 +57,7 @@ pub struct EtcdRestoreSpec {
     /// EtcdCluster in the same namespace that begins again.
     pub etcd_cluster: ClusterRef,
 
-    /// Where the snapshot is: PVC or S3. ABS, GCS and OSS are not supported yet. Default: PVC.
+    /// Where the snapshot is: PVC, S3, ABS, GCS or OSS. Default: PVC.
     #[serde(default)]
     pub backup_storage_type: StorageType,
 
@@ -65,6 +69,18 @@ pub struct EtcdRestoreSpec {
     /// EtcdBackup has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub s3: Option<S3Location>,
+
+    /// Azure Blob Storage with the snapshot, for backupStorageType ABS.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub abs: Option<AbsLocation>,
+
+    /// Google Cloud Storage with the snapshot, for backupStorageType GCS.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gcs: Option<GcsLocation>,
+
+    /// Alibaba Cloud OSS with the snapshot, for backupStorageType OSS.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oss: Option<OssLocation>,
 
     /// SHA-256 that the snapshot must have, in hexadecimal. Default: the one in the description next to a snapshot of an
     /// EtcdBackup.
@@ -96,6 +112,9 @@ impl EtcdRestoreSpec {
             claim_name: self.pvc.as_ref().map(|pvc| pvc.claim_name.clone()),
             file: self.pvc.as_ref().map(|pvc| pvc.file.clone()),
             s3: self.s3.clone(),
+            abs: self.abs.clone(),
+            gcs: self.gcs.clone(),
+            oss: self.oss.clone(),
             sha256: self.sha256.clone(),
         }
     }

@@ -19,6 +19,7 @@ pub mod sample_db;
 pub mod sample_db_snapshot;
 mod service_type;
 mod status;
+pub mod store;
 pub mod time;
 
 pub use crd::crds;

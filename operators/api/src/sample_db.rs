@@ -19,6 +19,7 @@ mod scheduling;
 mod service;
 mod status;
 mod storage;
+mod store;
 mod upgrade;
 
 pub use crate::UNSAVED_DATA;
@@ -41,12 +42,13 @@ pub use reserved::Reserved;
 pub use scheduling::Scheduling;
 pub use service::{DEFAULT_PORT, DatabaseService};
 pub use status::{
-    BackupFailure, BackupStatus, BackupSuccess, BackupVerified, DatabaseStorageStatus, DeletionStatus, DeletionStep,
-    EndpointsStatus, EngineStatus, InitializationStatus, RestoreStatus, SampleDBPhase, SampleDBStatus, UpgradeResult,
-    UpgradeStatus, UpgradeStep, VolumeStatus, condition_type,
+    BackupFailure, BackupStatus, BackupStored, BackupSuccess, BackupVerified, DatabaseStorageStatus, DeletionStatus,
+    DeletionStep, EndpointsStatus, EngineStatus, InitializationStatus, RestoreStatus, SampleDBPhase, SampleDBStatus,
+    UpgradeResult, UpgradeStatus, UpgradeStep, VolumeStatus, condition_type,
 };
 pub(crate) use storage::unchanged;
 pub use storage::{DEFAULT_SIZE, DatabaseStorage};
+pub use store::SnapshotStore;
 pub use upgrade::{Upgrade, UpgradePolicy, UpgradeStrategy};
 
 /// Maximum length of a SampleDB's name: the names of Jobs, pods and snapshots derive from it, and may have 63

@@ -13,10 +13,11 @@ mod status;
 
 pub use reason::{SampleDBSnapshotEvent, SampleDBSnapshotReason};
 pub use status::{
-    SampleDBSnapshotStatus, SnapshotLocation, SnapshotPhase, SnapshotVerification, SnapshotVolume, VerificationPhase,
+    SampleDBSnapshotStatus, SnapshotCopy, SnapshotLocation, SnapshotPhase, SnapshotVerification, SnapshotVolume,
+    StoreReference, TransferPhase, VerificationPhase,
 };
 
-use crate::sample_db::{Method, WITH_OFFSET, unchanged};
+use crate::sample_db::{Method, SnapshotStore, WITH_OFFSET, unchanged};
 
 /// The finalizer that keeps a SampleDBSnapshot until its files are removed or given up.
 pub const SNAPSHOT_FILES: &str = "example.com/snapshot-files";
@@ -49,6 +50,7 @@ pub const LONGEST_SNAPSHOT_NAME: usize = 56;
     printcolumn(name = "Phase", type_ = "string", json_path = ".status.phase"),
     printcolumn(name = "Size", type_ = "string", json_path = ".status.size"),
     printcolumn(name = "Verified", type_ = "string", json_path = ".status.verification.phase"),
+    printcolumn(name = "Store", type_ = "string", json_path = ".status.store.phase"),
     printcolumn(name = "Expires", type_ = "string", json_path = ".spec.retainUntil"),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
     printcolumn(
@@ -67,6 +69,9 @@ pub const LONGEST_SNAPSHOT_NAME: usize = 56;
 #[x_kube(validation = Rule::new(unchanged_but_for_retention()).message(
     "a SampleDBSnapshot cannot be changed except for spec.retainUntil: create a new one"
 ))]
+#[x_kube(validation = Rule::new(
+    "!has(self.fromStore) || (!has(self.reason) || self.reason == 'Manual') && !has(self.sampleDBUID) && !has(self.method)"
+).message("a snapshot with fromStore is imported as it was taken: omit reason, sampleDBUID and method"))]
 pub struct SampleDBSnapshotSpec {
     /// Name of the SampleDB in the same namespace.
     #[serde(rename = "sampleDB")]
@@ -99,7 +104,14 @@ pub struct SampleDBSnapshotSpec {
     #[schemars(with = "Option<String>", length(max = 40), regex(pattern = WITH_OFFSET), extend("format" = crate::ISO_SECONDS))]
     pub retain_until: Option<Timestamp>,
 
-    /// Handling of its files on deletion. Default: Retain for final snapshots, Delete for all others.
+    /// Object store to import the snapshot from, instead of taking it: `s3.path` is the path of a snapshot, as `status.store.path`
+    /// of the original names it, or the prefix of a database, of which the newest snapshot is chosen. Its files are downloaded to
+    /// the volume of the snapshots of the SampleDB, which need not exist before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from_store: Option<SnapshotStore>,
+
+    /// Handling of its files on deletion. Default: Retain for final snapshots, Delete for all others. Copies in an object store are
+    /// handled like them; one that the snapshot was imported from always stays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deletion_policy: Option<SnapshotDeletionPolicy>,
 }
@@ -119,7 +131,9 @@ impl SampleDBSnapshotSpec {
 fn unchanged_but_for_retention() -> String {
     let unset =
         [("sampleDB", "''"), ("sampleDBUID", "''"), ("method", "''"), ("reason", "'Manual'"), ("deletionPolicy", "''")];
-    unset.map(|(field, unset)| unchanged(&[field], unset)).join(" && ")
+    let texts = unset.map(|(field, unset)| unchanged(&[field], unset)).join(" && ");
+    let same = "(!has(self.fromStore) || self.fromStore == oldSelf.fromStore)";
+    format!("{texts} && has(self.fromStore) == has(oldSelf.fromStore) && {same}")
 }
 
 /// Reason for a snapshot.

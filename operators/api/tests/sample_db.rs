@@ -86,7 +86,7 @@ fn columns_show_existing_fields() {
                 "TARGET",
                 "MESSAGE",
             ],
-            _ => &["SAMPLEDB", "REASON", "PHASE", "SIZE", "VERIFIED", "EXPIRES", "AGE", "MESSAGE"],
+            _ => &["SAMPLEDB", "REASON", "PHASE", "SIZE", "VERIFIED", "STORE", "EXPIRES", "AGE", "MESSAGE"],
         };
         assert_eq!(names, due);
     }

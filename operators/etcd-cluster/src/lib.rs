@@ -19,7 +19,6 @@ use runtime::{Error, Operator};
 
 mod agent_pod;
 pub mod backup;
-mod bucket;
 pub mod certificates;
 pub mod etcd;
 mod kind;

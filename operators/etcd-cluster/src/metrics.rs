@@ -4,12 +4,11 @@ use runtime::metrics::objects::{MetricFamily, ObjectMetrics};
 
 use crate::kind::CONTROLLER;
 use crate::plan::member_set::{MemberSet, MemberView};
-use crate::plan::space;
-use crate::plan::{Observed, effective_tls};
+use crate::plan::{Observed, effective_tls, hibernation, space};
 
 const HAS_QUORUM: MetricFamily = MetricFamily {
     name: "etcd_cluster_has_quorum",
-    help: "1 if etcd answers a linearizable read, else 0; absent while only the operator's certificate is rejected",
+    help: "1 if etcd answers a linearizable read, else 0; absent while only the operator's certificate is rejected, and while the cluster hibernates or resumes",
     counter: false,
 };
 const LEADER_CHANGES: MetricFamily = MetricFamily {
@@ -69,7 +68,7 @@ const MEMBERS: MetricFamily =
 pub(crate) fn set(observed: &Observed) {
     let of = ObjectMetrics { controller: CONTROLLER, key: &observed.cluster.meta.key };
     let members = MemberSet::of(observed, runtime::clock::now());
-    match effective_tls::only_operator_is_rejected(observed) {
+    match effective_tls::only_operator_is_rejected(observed) || is_stopped(observed, &members) {
         true => of.unset(HAS_QUORUM),
         false => of.set(HAS_QUORUM, None, number(usize::from(members.list_known))),
     }
@@ -123,11 +122,21 @@ pub(crate) fn set(observed: &Observed) {
     }
 }
 
+/// Whether there is no quorum because the members are stopped, as the spec asks, or start again.
+fn is_stopped(observed: &Observed, members: &MemberSet<'_>) -> bool {
+    let durable = observed.cluster.status.storage.as_ref().is_some_and(|storage| storage.durable);
+    hibernation::state(observed, durable).is_some()
+        || hibernation::resumes(observed, members, durable, runtime::clock::now())
+}
+
 /// The number of member volumes with a problem, by state.
 pub(crate) fn bad_volumes(observed: &Observed, members: &MemberSet<'_>) -> [(&'static str, usize); 3] {
     let count = |bad: &dyn Fn(&MemberView<'_>) -> bool| members.all.iter().filter(|member| bad(member)).count();
     [
-        ("terminating", count(&space::has_terminating_volume)),
+        (
+            "terminating",
+            count(&|member| space::has_terminating_volume(member) || hibernation::cannot_resume(observed, member)),
+        ),
         ("full", count(&space::is_full)),
         ("low", count(&|member| space::is_low(observed, member))),
     ]

@@ -18,6 +18,7 @@ pub mod desired;
 pub mod effective_tls;
 mod effects;
 mod explanation;
+pub mod hibernation;
 mod hold;
 pub mod image_check;
 pub mod known_good;

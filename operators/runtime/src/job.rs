@@ -10,6 +10,7 @@ use k8s_openapi::api::batch::v1::{
 
 use crate::projections::{ContainerStatus, Job, JobEnd, Pod, PodDetails, PodDiagnosis, Terminated};
 
+pub mod attempts;
 pub mod earlier;
 pub mod outcome;
 pub mod template;

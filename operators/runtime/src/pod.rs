@@ -7,6 +7,7 @@ use k8s_openapi::api::core::v1::{
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
+pub mod bucket;
 pub mod quota;
 pub mod trial_pod;
 

@@ -11,7 +11,7 @@ use runtime::plan::Key;
 
 use crate::database::{Observed, next_due, overdue_since};
 use crate::operand::names::{self, snapshot_claim};
-use crate::operand::snapshot_state::has_failed;
+use crate::operand::snapshot_state::{has_failed, upload_failures};
 
 const fn gauge(name: &'static str, help: &'static str) -> MetricFamily {
     MetricFamily { name, help, counter: false }
@@ -57,6 +57,14 @@ const SNAPSHOTS_VOLUME: MetricFamily = gauge(
     "sampledb_snapshots_volume_used_ratio",
     "Share of the snapshot volume in use when a snapshot was last taken or verified; absent before the first",
 );
+const LAST_STORED: MetricFamily = gauge(
+    "sampledb_backup_last_stored_timestamp_seconds",
+    "Unix time at which a snapshot was last uploaded to the object store",
+);
+const UPLOAD_FAILURES: MetricFamily = gauge(
+    "sampledb_backup_upload_failures",
+    "Number of attempts that have failed to upload snapshots that are not in the object store",
+);
 const TERMINATING: MetricFamily = gauge("sampledb_volume_terminating", "1 while the data PVC is terminating, else 0");
 
 /// Sets the metrics of a database.
@@ -75,7 +83,7 @@ pub(crate) fn report(observed: &Observed) {
     of.add(FAILURES, number(i64::try_from(new_failures(observed)).unwrap_or(i64::MAX)));
 }
 
-fn values(observed: &Observed) -> [(MetricFamily, Option<f64>); 14] {
+fn values(observed: &Observed) -> [(MetricFamily, Option<f64>); 16] {
     let status = &observed.db.status;
     let backup = &status.backup;
     let verified = status.contract.condition(domain::BACKUP_VERIFIED).map(|of| of.status);
@@ -94,6 +102,8 @@ fn values(observed: &Observed) -> [(MetricFamily, Option<f64>); 14] {
         (UPGRADE, Some(upgrade(status))),
         (VOLUME, used(status)),
         (SNAPSHOTS_VOLUME, ratio(status, &snapshot_claim(&observed.db))),
+        (LAST_STORED, backup.last_stored.time.map(seconds)),
+        (UPLOAD_FAILURES, Some(f64::from(failed_uploads(observed)))),
         (TERMINATING, Some(flag(is_terminating(observed)))),
     ]
 }
@@ -119,6 +129,10 @@ fn new_failures(observed: &Observed) -> usize {
 fn failures(observed: &Observed) -> impl Iterator<Item = Timestamp> {
     let bad = observed.own_snapshots().filter(|of| has_failed(&of.status));
     bad.filter_map(|of| of.status.verification.at.or(of.status.started_at))
+}
+
+fn failed_uploads(observed: &Observed) -> i32 {
+    observed.own_snapshots().map(|of| upload_failures(&of.status)).fold(0, i32::saturating_add)
 }
 
 fn final_seconds(observed: &Observed) -> Option<f64> {

@@ -1,5 +1,5 @@
-//! The operator of SampleDBSnapshot: takes a backup by a Job, verifies it by another Job, and removes its files when it is
-//! deleted.
+//! The operator of SampleDBSnapshot: takes a backup by a Job, verifies it by another Job, uploads it by a third
+//! one, and removes its files when it is deleted. Or it imports one from an object store.
 
 use std::sync::Arc;
 
@@ -19,6 +19,7 @@ use observed::Observed;
 pub(crate) mod effects;
 mod events;
 mod finalizer;
+mod import;
 mod jobs;
 pub(crate) mod location;
 pub mod observe;
@@ -27,6 +28,10 @@ pub mod plan;
 pub(crate) mod record;
 mod size;
 mod status;
+mod store;
+mod transfer;
+mod transfer_job;
+mod upload;
 mod verification;
 pub(crate) mod volume;
 

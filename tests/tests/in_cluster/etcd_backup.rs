@@ -111,7 +111,7 @@ async fn what_cannot_be_backed_up_is_refused_or_reported() {
             "{clusterRef: {name: web}, etcdEndpoints: ['http://e:2379'], pvc: {claimName: store}}",
             "set either spec.clusterRef",
         ),
-        ("{clusterRef: {name: web}, storageType: GCS, pvc: {claimName: store}}", "Unsupported value: \"GCS\""),
+        ("{clusterRef: {name: web}, storageType: GCP, pvc: {claimName: store}}", "Unsupported value: \"GCP\""),
         ("{clusterRef: {name: web}}", "set the field of spec.storageType"),
         ("{etcdEndpoints: ['https://e:2379'], pvc: {claimName: store}}", "need spec.clientTLSSecret"),
         (

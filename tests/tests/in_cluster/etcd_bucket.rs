@@ -1,12 +1,10 @@
 //! Backups of etcd clusters in an object store: taken, read back, kept and removed there; a new cluster begins with one; and what
 //! becomes of them when the store is away, is another one, or has something else.
 
-mod server;
-
 use e2e::etcd::{Etcd, cluster_id, namespace};
 use e2e::etcd_backup::{Backup, manifest};
 use e2e::etcd_restore::Restore;
-use server::{BUCKET, CERTIFICATE, CREDENTIALS, Server};
+use e2e::s3_server::{BUCKET, CERTIFICATE, CREDENTIALS, Server};
 
 /// The spec of a backup of the cluster `web`, in YAML's short form.
 fn spec(server: &Server<'_>, path: &str, secret: &str, more: &str) -> String {
@@ -53,6 +51,13 @@ async fn backups_in_an_object_store_are_read_back_kept_by_number_and_restored() 
         "{there}"
     );
 
+    // By the fields of OSS, whose API is S3's.
+    server.oss_credentials("alibaba").await;
+    let oss = |path: &str| format!("oss: {{path: {path}, ossSecret: alibaba, endpoint: '{}'}}", server.plain());
+    let spec_of_oss = format!("{{clusterRef: {{name: web}}, storageType: OSS, {}}}", oss("backups/of-oss"));
+    let of_oss = Backup::apply(&ns, "of-oss", &spec_of_oss).await.has(1).await.backups[0].clone();
+    server.has(&of_oss).await;
+
     // A new cluster begins with what the store has, by its path alone.
     let restore = |path: &str| {
         let endpoint = server.plain();
@@ -60,11 +65,11 @@ async fn backups_in_an_object_store_are_read_back_kept_by_number_and_restored() 
             "{{size: 1, restore: {{s3: {{path: {path}, awsSecret: {CREDENTIALS}, endpoint: '{endpoint}', forcePathStyle: true}}}}}}"
         )
     };
-    let copy = Etcd::apply(&ns, "copy", &restore("backups/team/etcd")).await;
+    let copy = Etcd::apply(&ns, "copy", &format!("{{size: 1, restore: {{{}}}}}", oss("backups/team/etcd"))).await;
     let restored = copy.runs(1).await;
     assert_eq!(copy.value("kept").await, "one");
     let status = restored.status.expect("a status");
-    assert_eq!(status.restored_from.as_deref(), Some("s3://backups/team/etcd"));
+    assert_eq!(status.restored_from.as_deref(), Some("oss://backups/team/etcd"));
 
     // All volumes are lost: the cluster begins again with it, under its name.
     let members: Vec<String> = web.pods().await.into_keys().collect();
@@ -105,8 +110,11 @@ async fn a_store_that_is_away_or_refuses_is_reported_and_nothing_foreign_is_over
     let without = apply("without", "backups/without", "none").await;
     let no_bucket = apply("no-bucket", "no-such-bucket/etcd", CREDENTIALS).await;
     let foreign = apply("foreign", "backups/foreign", CREDENTIALS).await;
+    let azure = "{clusterRef: {name: web}, storageType: ABS, abs: {path: backups/etcd, absSecret: azure}}";
+    let azure = Backup::apply(&ns, "azure", azure).await;
     of_wrong.reports("BackupFailed", &["s3://backups/wrong", "SignatureDoesNotMatch"]).await;
     without.reports("BackupFailed", &["no file `credentials`", "the Secret does not exist"]).await;
+    azure.reports("BackupFailed", &["no file `storage-account`", "the Secret does not exist"]).await;
     no_bucket.reports("BackupFailed", &["s3://no-such-bucket/etcd", "NoSuchBucket"]).await;
     foreign.reports("BackupFailed", &["s3://backups/foreign exists", "choose another path"]).await;
     assert!(server.shell("cat /data/backups/foreign").await.contains("precious"));
@@ -142,6 +150,20 @@ async fn a_store_that_is_away_or_refuses_is_reported_and_nothing_foreign_is_over
             "s3.path must be a bucket and a key",
         ),
         ("{clusterRef: {name: web}, storageType: S3, s3: {path: bucket/k}}", "spec.s3.awsSecret: Required value"),
+        (
+            "{clusterRef: {name: web}, storageType: GCS, abs: {path: c-c/k, absSecret: a}}",
+            "set the field of spec.storageType",
+        ),
+        (
+            "{clusterRef: {name: web}, storageType: ABS, abs: {path: c-c/k, absSecret: a}, gcs: {path: b-b/k}}",
+            "set the field of spec.storageType",
+        ),
+        ("{clusterRef: {name: web}, storageType: GCS, gcs: {path: b-b/../k}}", "gcs.path must be a bucket and a key"),
+        (
+            "{clusterRef: {name: web}, storageType: ABS, abs: {path: C/k/k, absSecret: a}}",
+            "abs.path must be a container and a key",
+        ),
+        ("{clusterRef: {name: web}, storageType: OSS, oss: {path: b-b/k}}", "spec.oss.ossSecret: Required value"),
         (
             "{clusterRef: {name: web}, storageType: S3, s3: {path: bucket/k, awsSecret: aws, endpoint: 'ftp://x'}}",
             "s3.endpoint must be the URL of a store",

@@ -68,7 +68,11 @@ async fn a_new_cluster_begins_with_a_backup_of_another_one() {
             "{size: 3, restore: {claimName: store, file: other.db}}",
             "spec.restore cannot be added or changed later",
         ),
-        ("new", "{size: 1, restore: {claimName: store}}", "set either restore.s3, or restore.claimName"),
+        (
+            "new",
+            "{size: 1, restore: {claimName: store}}",
+            "set either one of restore.s3, restore.abs, restore.gcs and restore.oss, or restore.claimName and restore.file",
+        ),
         ("new", "{size: 1, restore: {claimName: store, file: ../b.db}}", "restore.file must be the path of a file"),
         (
             "new",

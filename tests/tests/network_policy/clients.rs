@@ -8,7 +8,7 @@ use kube::ResourceExt;
 use serde_json::json;
 
 use crate::probe::{MAY_I_USE_TLS, MEMBERS, Probe, VERSION};
-use crate::stage::{RESTRICTED, guarded, namespace, shared};
+use crate::stage::{RESTRICTED, guarded, shared};
 
 /// The address of a pod.
 pub(crate) async fn address(ns: &Namespace, pod: &str) -> String {
@@ -24,7 +24,7 @@ pub(crate) async fn label(ns: &Namespace, pod: &str, label: &str) {
 async fn only_clients_of_postgres_reach_it() {
     let _turn = shared().await;
     let ns = guarded("np-postgres-clients").await;
-    let elsewhere = namespace("np-elsewhere", &[RESTRICTED]).await;
+    let elsewhere = ns.another("np-elsewhere", &[RESTRICTED]).await;
     let db = Database::apply(&ns, "orders", "{engine: {version: '15'}, backup: {immediate: false}}").await;
     db.serves().await;
     let (server, client) = (address(&ns, "orders-0").await, "multi-operator.example.com/postgres-client");

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::clients::{address, label};
 use crate::needed::upgrade_to_17;
 use crate::probe::{MAY_I_USE_TLS, Probe, VERSION};
-use crate::stage::{guarded, kept_apart, let_own_jobs_in, namespace, shared};
+use crate::stage::{guarded, kept_apart, let_own_jobs_in, shared};
 
 const SPEC: &str = "{engine: {version: '15'}, backup: {immediate: false}}";
 const PAGE: &str = "GET / HTTP/1.0\\r\\n\\r\\n";
@@ -62,7 +62,8 @@ async fn what_verifies_a_snapshot_reaches_nothing() {
 #[tokio::test]
 async fn what_restores_reaches_servers_of_its_namespace_and_name_servers() {
     let _turn = shared().await;
-    let (ns, open) = (guarded("np-restore").await, namespace("np-open", &[]).await);
+    let ns = guarded("np-restore").await;
+    let open = ns.another("np-open", &[]).await;
     let (db, elsewhere) = tokio::join!(Database::apply(&ns, "orders", SPEC), Database::apply(&open, "others", SPEC));
     tokio::join!(db.serves(), elsewhere.serves());
     db.snapshot("before").await;
@@ -116,7 +117,8 @@ async fn jobs_reach_the_server_of_their_own_database_alone() {
 #[tokio::test]
 async fn a_server_reaches_nothing() {
     let _turn = shared().await;
-    let (ns, open) = (guarded("np-server").await, namespace("np-around", &[]).await);
+    let ns = guarded("np-server").await;
+    let open = ns.another("np-around", &[]).await;
     let db = Database::apply(&ns, "orders", SPEC).await;
     db.serves().await;
     Database::apply(&ns, "others", SPEC).await.serves().await;

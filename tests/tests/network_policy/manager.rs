@@ -22,7 +22,7 @@ async fn the_manager_reaches_nothing_but_what_it_works_with() {
     let etcd = Etcd::apply(&ns, "settings", "{size: 1, version: 3.5.35}").await;
     etcd.runs(1).await;
     let member = etcd.pods().await.into_values().next().and_then(|pod| pod.status?.pod_ip).expect("an address");
-    let apps = namespace("np-nginx", &[]).await;
+    let apps = ns.another("np-nginx", &[]).await;
     drop(apps.kubectl(&["run", "nginx", "--image=docker.io/library/nginx:1.25"]).await.ok());
     let serving = |pod: Option<&Pod>| pod.filter(|pod| serves(pod)).and_then(|pod| pod.status.clone()?.pod_ip);
     let nginx = apps.until::<Pod, String>("nginx", "nginx", serving).await;
@@ -37,7 +37,7 @@ async fn the_manager_reaches_nothing_but_what_it_works_with() {
     manager.is_shut_out(&member, 2380, MEMBERS).await;
     manager.is_shut_out(&nginx, 80, page).await;
     // Another pod reaches it: nginx is there.
-    let pod = Probe::new(&namespace("np-reader", &[RESTRICTED]).await, "reader", &json!({})).await;
+    let pod = Probe::new(&ns.another("np-reader", &[RESTRICTED]).await, "reader", &json!({})).await;
     assert!(pod.gets_through(&nginx, 80, page).await.contains("nginx"));
 }
 

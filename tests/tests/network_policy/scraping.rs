@@ -66,8 +66,8 @@ async fn etcds_metrics_are_read_from_labelled_namespaces_alone() {
     etcd.runs(1).await;
     let member: Pod = etcd.pods().await.into_values().next().expect("a member");
     let member = member.status.and_then(|status| status.pod_ip).expect("an address");
-    let unlabelled = namespace("np-unlabelled", &[RESTRICTED]).await;
-    let labelled = namespace("np-labelled", &[RESTRICTED, ("metrics", "enabled")]).await;
+    let unlabelled = ns.another("np-unlabelled", &[RESTRICTED]).await;
+    let labelled = ns.another("np-labelled", &[RESTRICTED, ("metrics", "enabled")]).await;
     Probe::new(&unlabelled, "scraper", &json!({})).await.is_shut_out(&member, 2381, METRICS).await;
     let scraper = Probe::new(&labelled, "scraper", &json!({})).await;
     let metrics = scraper.gets_through(&member, 2381, METRICS).await;

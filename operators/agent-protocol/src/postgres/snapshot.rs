@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use crate::argv::{AgentCommand, Argv};
+use crate::bucket::BucketArgs;
 use crate::values::{Jobs, RunDir, Seconds};
 
 /// Whether a snapshot may have this name: it is one directory, and none of the agent's own.
@@ -253,9 +254,11 @@ impl AgentCommand for PgRestore {
 
 /// Removes snapshots. A snapshot that does not exist counts as removed.
 ///
-/// Result: {"removed", "absent", "leftovers"}: numbers
+/// With --bucket, the agent then removes the copies that pg-upload has written: BUCKET/KEY/NAME.json, and all below BUCKET/KEY/NAME/.
 ///
-/// Reasons: BadInput DataInUse PermissionDenied ToolFailed
+/// Result: {"removed", "absent", "leftovers"}: numbers, without those of copies
+///
+/// Reasons: BadInput DataInUse PermissionDenied ConnectionFailed AuthenticationFailed ToolFailed
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct PgPrune {
     /// Directory of the snapshots
@@ -264,6 +267,9 @@ pub struct PgPrune {
     /// A snapshot to remove: a name, not a path
     #[arg(long = "name", value_name = "NAME")]
     pub names: Vec<String>,
+    /// The bucket with copies of them, and the prefix of the database's snapshots in it
+    #[command(flatten)]
+    pub bucket: BucketArgs,
     /// Also removes unfinished snapshots to which nothing was written for so many seconds, and that no process uses
     #[arg(long, value_name = "SECONDS")]
     pub partial_older_than: Option<u64>,
@@ -275,6 +281,7 @@ impl AgentCommand for PgPrune {
     fn render(&self, argv: &mut Argv) {
         argv.value("dir", self.directory.display());
         argv.values("name", &self.names);
+        self.bucket.render(argv);
         argv.values("partial-older-than", self.partial_older_than);
     }
 }

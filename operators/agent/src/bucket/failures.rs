@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use agent_protocol::StoreApi;
 use object_store::Error;
 
 use crate::failure::{CommandFailure, Reason, cut};
@@ -9,8 +10,8 @@ use crate::failure::{CommandFailure, Reason, cut};
 /// The longest text of an error.
 const LONGEST: usize = 500;
 
-/// Codes of S3, and what they mean.
-const CODES: [(&str, Reason); 12] = [
+/// Codes of S3 and of Azure, and what they mean; Google's are S3's.
+const CODES: [(&str, Reason); 19] = [
     ("InvalidAccessKeyId", Reason::AuthenticationFailed),
     ("SignatureDoesNotMatch", Reason::AuthenticationFailed),
     ("ExpiredToken", Reason::AuthenticationFailed),
@@ -23,10 +24,18 @@ const CODES: [(&str, Reason); 12] = [
     ("AuthorizationHeaderMalformed", Reason::BadInput),
     ("QuotaExceeded", Reason::NoSpace),
     ("XMinioStorageFull", Reason::NoSpace),
+    ("AuthenticationFailed", Reason::AuthenticationFailed),
+    ("InvalidAuthenticationInfo", Reason::AuthenticationFailed),
+    ("AuthorizationFailure", Reason::PermissionDenied),
+    ("AuthorizationPermissionMismatch", Reason::PermissionDenied),
+    ("AccountIsDisabled", Reason::PermissionDenied),
+    ("ContainerNotFound", Reason::BadInput),
+    ("ContainerBeingDeleted", Reason::BadInput),
 ];
 
 /// What was tried.
 pub(super) struct StoreRequest<'a> {
+    pub(super) api: StoreApi,
     pub(super) what: &'static str,
     pub(super) bucket: &'a str,
     pub(super) key: &'a str,
@@ -35,7 +44,9 @@ pub(super) struct StoreRequest<'a> {
 impl StoreRequest<'_> {
     /// Whether the object does not exist, but the bucket does.
     pub(super) fn is_missing_object(&self, error: &Error) -> bool {
-        matches!(error, Error::NotFound { .. }) && element(&texts(error).join(": "), "Code") != Some("NoSuchBucket")
+        let text = texts(error).join(": ");
+        let no_bucket = matches!(element(&text, "Code"), Some("NoSuchBucket" | "ContainerNotFound"));
+        matches!(error, Error::NotFound { .. }) && !no_bucket
     }
 
     pub(super) fn failure(&self, error: &Error) -> CommandFailure {
@@ -69,8 +80,9 @@ impl StoreRequest<'_> {
         CommandFailure::new(Reason::ConnectionFailed, message)
     }
 
-    fn object(&self) -> String {
-        format!("s3://{}/{}", self.bucket, self.key)
+    /// The object, such as `s3://bucket/key`.
+    pub(super) fn object(&self) -> String {
+        format!("{}://{}/{}", self.api.scheme(), self.bucket, self.key)
     }
 }
 
@@ -90,7 +102,7 @@ fn element<'a>(text: &'a str, name: &str) -> Option<&'a str> {
 mod tests {
     use super::*;
 
-    const REQUEST: StoreRequest<'static> = StoreRequest { what: "written", bucket: "b", key: "k" };
+    const REQUEST: StoreRequest<'static> = StoreRequest { api: StoreApi::S3, what: "written", bucket: "b", key: "k" };
 
     fn generic(text: &str) -> Error {
         Error::Generic { store: "S3", source: text.into() }
@@ -116,6 +128,7 @@ mod tests {
         };
         assert!(REQUEST.is_missing_object(&missing("NoSuchKey")));
         assert!(!REQUEST.is_missing_object(&missing("NoSuchBucket")));
+        assert!(!REQUEST.is_missing_object(&missing("ContainerNotFound")));
         assert_eq!(REQUEST.failure(&missing("NoSuchBucket")).reason(), Reason::BadInput);
         assert!(!REQUEST.is_missing_object(&generic("no")));
     }

@@ -2,7 +2,7 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `dump.rs`, `base_backup.rs`, `prune.rs` | `pg-dump`, a logical snapshot; `pg-basebackup`, a physical one; `pg-prune` |
+//! | `dump.rs`, `base_backup.rs`, `prune.rs` | `pg-dump`, a logical snapshot; `pg-basebackup`, a physical one; how snapshots are removed |
 //! | `snapshot.rs`, `volume.rs` | a snapshot's directory, staged and then moved to its name; how full its volume is |
 //! | `manifest.rs`, `sums.rs` | what a snapshot contains, and how another database differs from it; checksums of rows; pure |
 //! | `inventory.rs`, `contents.rs`, `pristine.rs`, `partitions.rs` | a database's tables and rows; its other objects; whether it is as initdb created it; partitions whose rows move |

@@ -55,6 +55,10 @@ reasons! {
         ForeignMember,
         /// Pods that do not belong to this cluster have its labels.
         ForeignPods,
+        /// All members are stopped, as the spec asks.
+        Hibernated,
+        /// The operator stops all members, as the spec asks.
+        Hibernating,
         /// An image that members need cannot be used.
         ImageUnavailable,
         /// The spec asks for a version that the operator does not support.
@@ -115,6 +119,8 @@ reasons! {
         Restoring,
         /// Members restart as the spec asks.
         RestartingMember,
+        /// Members start again after hibernation.
+        Resuming,
         /// All members are ready and run the requested version.
         Running,
         /// Members on terminating PVCs are replaced before the cluster is deleted.
@@ -196,6 +202,8 @@ reasons! {
         RestoreStarted,
         /// The cluster began again from a snapshot.
         Restored,
+        /// The members of a cluster that hibernated start again.
+        Resumed,
         /// The operator has deleted the oldest of many PVCs of removed members.
         RetiredClaimDeleted,
     }

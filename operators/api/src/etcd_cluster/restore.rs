@@ -6,12 +6,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::s3::S3Location;
+use crate::store::{AbsLocation, GcsLocation, OssLocation, StoreLocation};
 
 /// Snapshot that a new cluster begins with.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
-#[x_kube(validation = Rule::new("has(self.s3) ? !has(self.claimName) && !has(self.file) : has(self.claimName) && has(self.file)")
-    .message("set either restore.s3, or restore.claimName and restore.file"))]
+#[x_kube(validation = Rule::new(
+    "has(self.claimName) == has(self.file) && \
+     [has(self.claimName), has(self.s3), has(self.abs), has(self.gcs), has(self.oss)].filter(one, one).size() == 1"
+).message("set either one of restore.s3, restore.abs, restore.gcs and restore.oss, or restore.claimName and restore.file"))]
 pub struct EtcdRestoreSource {
     /// PVC with the snapshot, in the same namespace. The first member mounts it, read-only, until the cluster exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -35,6 +38,18 @@ pub struct EtcdRestoreSource {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub s3: Option<S3Location>,
 
+    /// Snapshot in Azure Blob Storage.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub abs: Option<AbsLocation>,
+
+    /// Snapshot in Google Cloud Storage.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gcs: Option<GcsLocation>,
+
+    /// Snapshot in Alibaba Cloud OSS.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oss: Option<OssLocation>,
+
     /// SHA-256 that the file must have, in hexadecimal. Default: the one in the description next to a snapshot of an
     /// EtcdBackup; other snapshots are checked by etcd's own checksum only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -42,6 +57,14 @@ pub struct EtcdRestoreSource {
     #[x_kube(validation = Rule::new("self.matches('^[0-9a-f]{64}$')")
         .message("restore.sha256 must be 64 hexadecimal digits in lower case"))]
     pub sha256: Option<String>,
+}
+
+impl EtcdRestoreSource {
+    /// Where the snapshot is, if it is in an object store.
+    #[must_use]
+    pub fn store(&self) -> Option<StoreLocation<'_>> {
+        StoreLocation::of(self.s3.as_ref(), self.abs.as_ref(), self.gcs.as_ref(), self.oss.as_ref())
+    }
 }
 
 /// The last EtcdRestore of the cluster.

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::storage::{CLASS_MESSAGE, NAME, bytes, unchanged};
+use super::store::SnapshotStore;
 use crate::time::{DEFAULT_TIME_ZONE, LASTING_SPAN};
 
 /// Default schedule of snapshots.
@@ -59,6 +60,11 @@ pub struct Backup {
     /// Volume of the snapshots.
     #[serde(default, deserialize_with = "super::or_default", skip_serializing_if = "super::is_default")]
     pub storage: BackupStorage,
+
+    /// Object store to which the operator uploads each snapshot once it is verified, or taken where it is not verified. The
+    /// files on the volume stay. A prefix belongs to one database. Default: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub store: Option<SnapshotStore>,
 
     /// Verification of snapshots.
     #[serde(default, deserialize_with = "super::or_default", skip_serializing_if = "super::is_default")]

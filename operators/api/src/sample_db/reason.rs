@@ -81,7 +81,7 @@ reasons! {
         Provisioning,
         /// The snapshot cannot be restored.
         RestoreFailed,
-        /// A Job restores the snapshot.
+        /// A Job restores the snapshot, or the snapshot has yet to be imported.
         Restoring,
         /// The operator returns to the version from before a failed upgrade.
         RollingBack,
@@ -141,6 +141,8 @@ reasons! {
         UpgradeWaits,
         /// An upgrade is under way.
         Upgrading,
+        /// A snapshot cannot be uploaded to the object store.
+        UploadFailed,
         /// The operator can carry out the spec.
         Valid,
         /// The last snapshot that was verified cannot be restored.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 mod backup;
 mod steps;
 
-pub use backup::{BackupFailure, BackupStatus, BackupSuccess, BackupVerified};
+pub use backup::{BackupFailure, BackupStatus, BackupStored, BackupSuccess, BackupVerified};
 pub use steps::{
     DeletionStatus, DeletionStep, InitializationStatus, RestoreStatus, UpgradeResult, UpgradeStatus, UpgradeStep,
 };

@@ -21,6 +21,12 @@ reasons! {
         Expired,
         /// The directory of the snapshot is not on the volume.
         FilesMissing,
+        /// The snapshot cannot be downloaded from the object store.
+        ImportFailed,
+        /// The snapshot was downloaded from an object store.
+        Imported,
+        /// A Job downloads the snapshot from an object store.
+        Importing,
         /// `spec.reason` is `Final`, but the SampleDB is not being deleted.
         NotDeleting,
         /// The pod of the Job does not start.
@@ -59,5 +65,9 @@ reasons! {
         FilesLeft,
         /// The snapshot is deleted, and its files are removed.
         FilesRemoved,
+        /// The object store has a copy of the snapshot, with the right checksums.
+        Uploaded,
+        /// The snapshot cannot be uploaded to the object store.
+        UploadFailed,
     }
 }

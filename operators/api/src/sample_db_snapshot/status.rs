@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::s3::S3Location;
 use crate::sample_db::{Method, is_default, known};
 use crate::{Contract, ObjectStatus};
 
@@ -71,6 +72,9 @@ pub struct SampleDBSnapshotStatus {
     /// State of its verification.
     #[serde(default, skip_serializing_if = "is_default")]
     pub verification: SnapshotVerification,
+    /// Its copy in an object store.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub store: SnapshotCopy,
     /// Cause of the failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -181,6 +185,82 @@ pub enum VerificationPhase {
     Failed,
     /// No verification was requested.
     Skipped,
+}
+
+/// Copy of a snapshot in an object store: where it is uploaded to, or was imported from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SnapshotCopy {
+    /// Phase of the transfer: Pending, Running, Stored, Imported or Failed.
+    #[serde(default, deserialize_with = "known", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub phase: Option<TransferPhase>,
+    /// Path of the copy: the bucket, and the prefix of its objects.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// Store that the snapshot is uploaded to; latched when the backup began, or with the first upload.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub s3: Option<StoreReference>,
+    /// End of the transfer, or of its last attempt.
+    #[serde(default, deserialize_with = "known", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>", extend("format" = crate::ISO_SECONDS))]
+    pub at: Option<Timestamp>,
+    /// Number of attempts that have failed since the last success.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failures: Option<i32>,
+    /// Cause of the last failure, or what the transfer waits for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+/// Phase of a transfer to or from an object store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum TransferPhase {
+    /// The transfer has not begun.
+    Pending,
+    /// A Job transfers the files.
+    Running,
+    /// The store has all files, with the right checksums.
+    Stored,
+    /// The volume has all files, with the right checksums.
+    Imported,
+    /// The last attempt failed; the operator tries again.
+    Failed,
+}
+
+/// Bucket with S3's API, as the SampleDB names it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StoreReference {
+    /// Bucket and prefix.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub path: String,
+    /// Secret with the credentials.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub aws_secret: String,
+    /// URL of the store.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<String>,
+    /// Whether requests name the bucket in their path.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub force_path_style: bool,
+    /// Secret with the certificates of the store's authority.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ca_secret: Option<String>,
+}
+
+impl From<&S3Location> for StoreReference {
+    fn from(location: &S3Location) -> Self {
+        let S3Location { path, aws_secret, endpoint, force_path_style, ca_secret } = location.clone();
+        Self { path, aws_secret, endpoint, force_path_style, ca_secret }
+    }
+}
+
+impl From<&StoreReference> for S3Location {
+    fn from(reference: &StoreReference) -> Self {
+        let StoreReference { path, aws_secret, endpoint, force_path_style, ca_secret } = reference.clone();
+        Self { path, aws_secret, endpoint, force_path_style, ca_secret }
+    }
 }
 
 impl ObjectStatus for SampleDBSnapshotStatus {

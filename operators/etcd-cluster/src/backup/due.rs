@@ -3,6 +3,7 @@
 use api::etcd_backup::{BACKUP_NOW, EtcdBackupRun};
 use api::time::DEFAULT_TIME_ZONE;
 use jiff::{SignedDuration, Timestamp, Unit};
+use runtime::job::attempts::Pauses;
 use runtime::schedule::Schedule;
 
 use super::observed::BackupObserved;
@@ -11,10 +12,8 @@ use crate::plan::names::fingerprint;
 
 /// How late a backup may begin: what was missed while no manager ran is taken once, however long that was.
 const STARTING_DEADLINE: SignedDuration = SignedDuration::from_hours(24 * 365);
-/// The pause after the first failure; it doubles with each further one.
-const FIRST_PAUSE: SignedDuration = SignedDuration::from_secs(30);
-/// The longest pause after a failure.
-const LONGEST_PAUSE: SignedDuration = SignedDuration::from_mins(30);
+/// The pauses after failures.
+const PAUSES: Pauses = Pauses { first: SignedDuration::from_secs(30), longest: SignedDuration::from_mins(30) };
 /// The format of times in names.
 const NAME_FORMAT: &str = "%Y%m%d-%H%M%S";
 
@@ -106,7 +105,5 @@ fn retry_at(backup: &EtcdBackup) -> Option<Timestamp> {
     if status.failures == 0 || status.failed_generation != Some(backup.meta.generation) {
         return None;
     }
-    let doublings = u32::try_from(status.failures.saturating_sub(1)).unwrap_or(0).min(10);
-    let pause = FIRST_PAUSE.checked_mul(1 << doublings).unwrap_or(LONGEST_PAUSE).min(LONGEST_PAUSE);
-    status.last_failure?.checked_add(pause).ok()
+    PAUSES.next(status.last_failure?, status.failures)
 }

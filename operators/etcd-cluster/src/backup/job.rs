@@ -7,13 +7,12 @@ use api::etcd_backup::EtcdBackupRun;
 use runtime::cache::Projection as _;
 use runtime::job::template;
 use runtime::plan::Create;
-use runtime::pod::{claim_volume, empty_volume, mount};
+use runtime::pod::{bucket, claim_volume, empty_volume, mount};
 
 use super::observed::BackupObserved;
 use super::target::BackupTarget;
 use crate::EtcdBackup;
 use crate::agent_pod::{self, AgentPod, SCRATCH_DIR};
-use crate::bucket;
 use crate::plan::objects;
 
 /// The volume with the backups, and its directory.
@@ -32,9 +31,9 @@ pub(super) fn create(observed: &BackupObserved, run: &EtcdBackupRun, target: Bac
     let claim = spec.pvc.as_ref().map(|pvc| claim_volume(STORE_VOLUME, &pvc.claim_name));
     let mut volumes = vec![claim.unwrap_or_else(|| empty_volume(STORE_VOLUME))];
     let mut mounts = vec![mount(STORE_VOLUME, STORE_DIR)];
-    if let Some(s3) = &spec.s3 {
-        mounts.extend(bucket::mounts(s3));
-        volumes.extend(bucket::volumes(s3));
+    if let Some(at) = spec.store() {
+        mounts.extend(bucket::mounts(at));
+        volumes.extend(bucket::volumes(at));
     }
     let mut client_tls = None;
     if let Some(secret) = &target.client_secret {
@@ -67,9 +66,9 @@ fn command(backup: &EtcdBackup, run: &EtcdBackupRun, endpoints: Vec<String>) -> 
     EtcdTakeBackup {
         endpoints,
         to: format!("{STORE_DIR}/{directory}/{}", run.name).into(),
-        bucket: spec.s3.as_ref().map(bucket::arguments).unwrap_or_default(),
+        bucket: spec.store().map(bucket::arguments).unwrap_or_default(),
         // The archived operator stores a single backup at the path itself.
-        versioned: spec.s3.is_some() && *run.name != *backup.meta.key.name,
+        versioned: spec.store().is_some() && *run.name != *backup.meta.key.name,
         owner: backup.meta.uid.to_string(),
         scratch: SCRATCH_DIR.into(),
         client_tls: None,

@@ -49,7 +49,10 @@ impl Desired {
             repository: Self::repository(cluster),
             template,
             durable,
-            refusal: unsupported(observed).or_else(|| options_refused(observed)).or(refusal),
+            refusal: unsupported(observed)
+                .or_else(|| options_refused(observed))
+                .or(refusal)
+                .or_else(|| cannot_hibernate(cluster, durable)),
         }
     }
 
@@ -83,6 +86,14 @@ pub(super) fn unsupported(observed: &Observed) -> Option<Explanation> {
 /// The refusal of options of etcd in the spec: the reason and message.
 pub(super) fn options_refused(observed: &Observed) -> Option<Explanation> {
     Some((EtcdClusterReason::OptionRefused, observed.options_refused.clone()?))
+}
+
+/// Why the operator does not follow `spec.hibernate`, if so.
+fn cannot_hibernate(cluster: &EtcdCluster, durable: bool) -> Option<Explanation> {
+    (cluster.spec.hibernate && !durable).then(|| {
+        let why = "members keep their data in their pods, and would lose it: the cluster does not hibernate; set spec.hibernate to false";
+        (EtcdClusterReason::DataInPods, why.to_owned())
+    })
 }
 
 /// For a cluster that exists, the rules for upgrades suffice.

@@ -10,7 +10,9 @@ use super::known_good::{self, RestartConfig};
 use super::member_set::{MemberSet, MemberView};
 use super::membership::EtcdStep;
 use super::objects::{InitialState, Retiring};
-use super::{EtcdAct, EtcdChange, Observed, hold, image_check, leaving_3_6, names, objects, placement, recovery};
+use super::{
+    EtcdAct, EtcdChange, Observed, hibernation, hold, image_check, leaving_3_6, names, objects, placement, recovery,
+};
 
 mod restore;
 
@@ -27,6 +29,7 @@ pub(super) fn of(
     let prepare = |name: &str| prepare_for_next_version(observed, members, members.get(name)?, desired);
     match step {
         EtcdStep::Rest
+        | EtcdStep::Hibernate
         | EtcdStep::Wait(_)
         | EtcdStep::Stuck(..)
         | EtcdStep::BeginRecovery { .. }
@@ -99,6 +102,7 @@ pub(super) fn of(
             let record = claim.map(|claim| Effect::Apply(objects::next(claim, Some(&next))));
             prepare(name).into_iter().chain(record).chain(pod_of(name).map(delete_pod)).collect()
         }
+        EtcdStep::Stop => hibernation::pods(observed).filter(|pod| !pod.meta.deleting).map(delete_pod).collect(),
         EtcdStep::Restore(step) => restore::of(observed, members, step),
         EtcdStep::RemoveClaim { name } => {
             let Some(claim) = claim_of(name) else { return Vec::new() };

@@ -1,6 +1,6 @@
 //! Pure: decides the next step.
 //!
-//! In this order: begin again from a snapshot; finish removals that are in flight; remove a failing member if there are too many;
+//! In this order: begin again from a snapshot; hibernate; finish removals that are in flight; remove a failing member if there are too many;
 //! repair; promote a learner; make room in databases, and disarm NOSPACE once there is space; scale; roll out changes; transfer leadership on request;
 //! defragment databases. There is one change of membership at a time, and none that costs quorum or lowers the number of failures that the cluster tolerates.
 
@@ -10,7 +10,7 @@ use api::etcd_cluster::EtcdClusterReason;
 use super::desired::Desired;
 use super::member_set::{MemberSet, MemberView};
 use super::objects::RETIRING;
-use super::{Observed, defragmentation, hold, image_check, placement, reclaim, space};
+use super::{Observed, defragmentation, hibernation, hold, image_check, placement, reclaim, space};
 
 mod bootstrap;
 mod corruption;
@@ -30,7 +30,7 @@ mod scaling;
 mod step;
 mod surge;
 mod survivor;
-mod terminating;
+pub(super) mod terminating;
 pub(super) mod unreachable;
 mod volume_adoption;
 mod without_quorum;
@@ -71,6 +71,9 @@ pub(super) fn is_about_to_grow(observed: &Observed, members: &MemberSet<'_>, des
 #[must_use]
 pub fn next(observed: &Observed, members: &MemberSet<'_>, desired: &Desired, now: jiff::Timestamp) -> EtcdStep {
     if let Some(step) = restore::step(observed, members, desired) {
+        return step;
+    }
+    if let Some(step) = hibernation::step(observed, members, desired) {
         return step;
     }
     if let Some(step) = volume_adoption::step(observed, members) {

@@ -34,6 +34,9 @@ const STAGNANT_AFTER: SignedDuration = SignedDuration::from_mins(2);
 pub(super) const RETRY: Duration = Duration::from_secs(15);
 /// While the kubelet may still take back that a member is ready.
 const POLL_READINESS: Duration = Duration::from_millis(500);
+/// While the cluster hibernates: watches report whatever matters, except for Secrets.
+const HIBERNATES: Duration = Duration::from_secs(3600);
+const HIBERNATES_WITH_TLS: Duration = Duration::from_secs(60);
 /// How often members are queried while they need no change.
 pub(super) const POLL_HEALTH: Duration = Duration::from_secs(10);
 
@@ -56,6 +59,8 @@ pub(super) fn after(
         _ if cluster.spec.paused => POLL_HEALTH,
         EtcdStep::Rest if effects.is_empty() && members.has_unstable_readiness() => POLL_READINESS,
         EtcdStep::Rest if effects.is_empty() => POLL_HEALTH,
+        EtcdStep::Hibernate if cluster.spec.tls.is_some() => HIBERNATES_WITH_TLS,
+        EtcdStep::Hibernate => HIBERNATES,
         // Clients may have raised the alarm again by then.
         EtcdStep::Disarm { .. } => POLL_HEALTH,
         EtcdStep::Wait(Wait { polls: false, .. }) | EtcdStep::Stuck(..) => RETRY,

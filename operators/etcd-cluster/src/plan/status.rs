@@ -8,6 +8,7 @@ use runtime::plan::meta::selector_text;
 use runtime::status::conditions::{Summary, condition};
 
 use super::desired::Desired;
+use super::hibernation::{self, Hibernation};
 use super::member_set::{MemberSet, MemberView, hex};
 use super::membership::{EtcdStep, LeaderTransfer, filling_from, leader_transfer_state};
 use super::restore::RestoreStep;
@@ -35,10 +36,11 @@ pub(super) fn of(
     let cluster = &*observed.cluster;
     let before = &cluster.status;
     let cluster_id = before.cluster_id.clone().or_else(|| reported_cluster_id(members));
-    let statuses = members::statuses(cluster, members, step, now);
+    let stopped = hibernation::state(observed, desired.durable) == Some(Hibernation::Stopped);
+    let statuses = members::statuses(cluster, members, step, stopped, now);
     let state = conditions::ClusterState::of(observed, members, desired, step, now);
     let ready = members.voters().filter(|member| members::serves(member)).count();
-    let settled = state.summary == Summary::Ready && !cluster.spec.paused;
+    let settled = state.summary == Summary::Ready && !cluster.spec.paused && !state.hibernating;
     let current = if settled { Some(desired.version.to_string()) } else { before.current_version.clone() };
     let latched = cluster_id.is_some();
     let phase = phase(&state, latched);

@@ -192,6 +192,7 @@ mod clocks;
 mod corrupt;
 mod defragmentation;
 mod deletion;
+mod hibernation;
 mod image_check;
 mod image_check_agent;
 mod leading;

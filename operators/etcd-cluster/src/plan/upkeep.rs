@@ -27,7 +27,7 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> EtcdPlan {
     let (step, mut effects, independent) = decide(observed, &members, &desired, now);
     // Repair comes before the finalizer, but no client writes data before the finalizer is there. A step that waits, or that the
     // API server rejects again and again, repairs nothing.
-    let waits = matches!(step, EtcdStep::Rest | EtcdStep::Wait(_) | EtcdStep::Stuck(..));
+    let waits = matches!(step, EtcdStep::Rest | EtcdStep::Hibernate | EtcdStep::Wait(_) | EtcdStep::Stuck(..));
     let idle = cluster.status.cluster_id.is_none() || waits || cluster.status.contract.is_true(STALLED);
     if let Some(hold) = hold::cluster(cluster, desired.durable).filter(|_| idle && !cluster.spec.paused) {
         return Plan { effects: vec![hold], next: Requeue::After(requeue::AFTER_STEP), ..Plan::nothing() };
@@ -103,7 +103,6 @@ fn independent(observed: &Observed, members: &MemberSet<'_>, desired: &Desired, 
     let claims = members.all.iter().filter(|member| desired.durable && member.pod_details().is_some());
     for member in claims {
         let live = member.claim.map(|claim| (&claim.meta, claim.fingerprint));
-        let terminating = member.claim.is_some_and(|claim| claim.meta.deleting);
         let votes = member.listed.is_some() && !member.is_learner() && member.has_started();
         let joining = member.claim.is_some_and(objects::has_yet_to_vote) && !votes;
         // PVCs record the cluster only after the status does: the status alone decides whether clients may connect.
@@ -111,14 +110,26 @@ fn independent(observed: &Observed, members: &MemberSet<'_>, desired: &Desired, 
         let known = objects::ClaimInputs { live: member.claim, facts, joining, peer: None };
         // A terminating PVC keeps its labels, too: by them it is released once its member has been replaced.
         applies.extend(objects::claim(cluster, &member.name, known).if_changed(live));
-        applies.extend(member.claim.and_then(|claim| objects::grown(cluster, claim)).filter(|_| !terminating));
     }
     if desired.durable {
+        applies.extend(grown_claims(cluster, members, step));
         applies.extend(list_of_one::unmark_claims(members, step));
         applies.extend(known_good::update_records(cluster, members, desired));
         applies.extend(hold::claims(observed, members));
     }
     applies
+}
+
+/// Raises the sizes of PVCs: of members with pods, and of all while the cluster hibernates. Some drivers expand only volumes that no pod
+/// uses.
+fn grown_claims<'m>(
+    cluster: &'m EtcdCluster,
+    members: &'m MemberSet<'_>,
+    step: &'m EtcdStep,
+) -> impl Iterator<Item = Apply> + 'm {
+    let grows = |member: &&MemberView<'_>| member.pod_details().is_some() || *step == EtcdStep::Hibernate;
+    let claims = members.all.iter().filter(grows).filter_map(|member| member.claim);
+    claims.filter(|claim| !claim.meta.deleting).filter_map(|claim| objects::grown(cluster, claim))
 }
 
 /// Applies a child that selects pods. Once all members' pods have the label that foreign pods lack, the child selects by it: a

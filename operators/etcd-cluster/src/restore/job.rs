@@ -5,11 +5,12 @@ use api::etcd_cluster::{DEFAULT_REPOSITORY, DEFAULT_VERSION};
 use runtime::cache::Projection as _;
 use runtime::job::template;
 use runtime::plan::Create;
+use runtime::pod::bucket;
 
 use super::observed::RestoreObserved;
 use crate::agent_pod::{self, AgentPod, SCRATCH_DIR};
 use crate::plan::objects;
-use crate::{EtcdCluster, EtcdRestore, bucket};
+use crate::{EtcdCluster, EtcdRestore};
 
 /// After how many seconds the Job fails: a download and a restore may take hours.
 const DEADLINE_SECONDS: i64 = 8 * 3600;
@@ -28,7 +29,7 @@ pub(super) fn create(observed: &RestoreObserved, cluster: &EtcdCluster) -> Creat
     let source = restore.spec.source();
     let command = EtcdVerifySnapshot {
         snapshot: objects::snapshot_path(&source).into(),
-        bucket: source.s3.as_ref().map(bucket::arguments).unwrap_or_default(),
+        bucket: source.store().map(bucket::arguments).unwrap_or_default(),
         sha256: source.sha256.clone(),
         scratch: SCRATCH_DIR.into(),
     };

@@ -7,6 +7,7 @@ use api::etcd_cluster::{EtcdRestoreProgress, RestoreOutcome};
 use api::etcd_restore::{EtcdRestorePhase, EtcdRestoreReason, EtcdRestoreStatus, VerifiedSnapshot};
 use jiff::{SignedDuration, Timestamp, Unit};
 use runtime::cache::Projection as _;
+use runtime::job::attempts::Pauses;
 use runtime::job::outcome::AgentOutcome;
 use runtime::job::{JobProgress, JobResult};
 use runtime::plan::{Delete, Effect, Plan, Requeue};
@@ -27,10 +28,8 @@ const POLL_FOR_RESULT: Duration = Duration::from_millis(200);
 const POLL_CLUSTER: Duration = Duration::from_secs(2);
 /// While a user has to act, and while a Job has no pod.
 const POLL: Duration = Duration::from_secs(10);
-/// How long to wait after the first failure; twice as long after each other one.
-const FIRST_RETRY: SignedDuration = SignedDuration::from_secs(30);
-/// The longest time to wait.
-const LAST_RETRY: SignedDuration = SignedDuration::from_mins(10);
+/// The pauses after failures.
+const PAUSES: Pauses = Pauses { first: SignedDuration::from_secs(30), longest: SignedDuration::from_mins(10) };
 /// Why a Job that has completed counts as failed.
 const UNREADABLE_RESULT: &str = "the Job has completed, but its result cannot be read";
 
@@ -183,8 +182,7 @@ fn is_of_generation(restore: &EtcdRestore, job: &Job) -> bool {
 fn retry_at(restore: &EtcdRestore) -> Option<Timestamp> {
     let status = &restore.status;
     let last = status.last_failure.filter(|_| status.failed_generation == Some(restore.meta.generation))?;
-    let doublings = u32::try_from(status.failures.saturating_sub(1)).unwrap_or(0).min(10);
-    Some(last + (FIRST_RETRY * (1 << doublings)).min(LAST_RETRY))
+    PAUSES.next(last, status.failures)
 }
 
 fn failure(observed: &RestoreObserved, why: &str, now: Timestamp) -> EtcdRestoreStatus {

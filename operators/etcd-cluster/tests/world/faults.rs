@@ -137,6 +137,7 @@ impl Bench {
                 object["metadata"]["annotations"]["kubectl.kubernetes.io/restartedAt"] = json!(at.to_string());
             }
             Edit::Paused(paused) => object["spec"]["paused"] = json!(paused),
+            Edit::Hibernate(hibernate) => object["spec"]["hibernate"] = json!(hibernate),
             Edit::Quota(quota) => object["spec"]["quota"] = if *quota { json!("4Gi") } else { Value::Null },
             Edit::Option { good } => {
                 object["spec"]["options"] = json!({ "max-wals": if *good { "7" } else { "many" } });

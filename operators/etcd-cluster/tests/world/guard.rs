@@ -29,6 +29,8 @@ pub struct Guard {
     latched: Option<u64>,
     /// Whether all members are stopped, because the cluster begins again from a snapshot.
     restoring: bool,
+    /// Whether the cluster has no pods after this plan, as the spec requests.
+    hibernating: bool,
     /// The number of leadership transfers.
     pub led: usize,
 }
@@ -52,6 +54,10 @@ impl Guard {
         self.before.terminating = observed.cluster.meta.deleting;
         let status = &observed.cluster.status;
         let latched = status.cluster_id.as_deref().and_then(|id| u64::from_str_radix(id, 16).ok());
+        let deletes =
+            |uid: &str| plan.effects.iter().any(|of| matches!(of, Effect::Delete(delete) if *delete.uid == *uid));
+        let stops = observed.pods.iter().all(|pod| pod.meta.deleting || deletes(&pod.meta.uid));
+        self.hibernating = observed.cluster.spec.hibernate && stops;
         self.restoring = status.restore.as_ref().is_some_and(|restore| restore.ended_at.is_none());
         let begins = status.restore.as_ref().is_some_and(|restore| restore.stage == RestoreStage::Beginning);
         let is_same = self.latched.is_none() || latched.is_none() || self.latched == latched;
@@ -63,7 +69,7 @@ impl Guard {
             _ => false,
         };
         let disruptions = plan.effects.iter().filter(disruptive).count();
-        assert!(disruptions <= 1 || self.restoring, "one step at a time: {:?}", plan.effects);
+        assert!(disruptions <= 1 || self.restoring || self.hibernating, "one step at a time: {:?}", plan.effects);
         if observed.etcd.members.is_err() && self.latched.is_some() {
             // An isolated member does not help the others, and a new pod may repair it. No other member depends on the quorum of
             // a single member, and each change of its spec replaces its pod.
@@ -75,9 +81,10 @@ impl Guard {
                 reachable && !alone && !unknown(pod)
             };
             let works = |uid: &str| seen(world).iter().any(|pod| pod.uid == uid && runs(&pod.name));
-            // In a recovery that the status has recorded, all pods are stopped.
-            let recovers =
-                self.restoring || status.recovery.as_ref().is_some_and(|recovery| recovery.ended_at.is_none());
+            // In a recovery that the status has recorded, and before the cluster hibernates, all pods are stopped.
+            let recovers = self.restoring
+                || self.hibernating
+                || status.recovery.as_ref().is_some_and(|recovery| recovery.ended_at.is_none());
             let destructive = |effect: &Effect<EtcdAct>| match effect {
                 Effect::Delete(delete) => delete.kind == Pvc::KIND || works(&delete.uid) && !recovers,
                 Effect::Act(_) => true,
@@ -90,6 +97,10 @@ impl Guard {
             assert!(!plan.effects.iter().any(destructive), "without quorum: {:?}", plan.effects);
         }
         assert!(plan.effects.is_empty() || !observed.cluster.spec.paused, "paused");
+        let starts =
+            plan.effects.iter().any(|effect| matches!(effect, Effect::Create(create) if create.kind == Pod::KIND));
+        let stopped = self.hibernating && observed.pods.is_empty() && !self.restoring;
+        assert!(!(starts && stopped), "hibernating: {:?}", plan.effects);
     }
 
     /// Checks whether a pod may get another image now.
@@ -177,7 +188,7 @@ impl Guard {
                 etcds.violations.push(format!("pod {name} has lost its image: the API server refuses that"));
             }
         }
-        if had && !self.restoring && !self.has_quorum(etcds) && self.voters(etcds) > 2 {
+        if had && !self.restoring && !self.hibernating && !self.has_quorum(etcds) && self.voters(etcds) > 2 {
             let doomed: Vec<&String> = self.doomed.values().map(|(name, _)| name).collect();
             etcds.violations.push(format!("quorum is lost by what was done to the pods {doomed:?}"));
         }

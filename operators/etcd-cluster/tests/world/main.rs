@@ -14,6 +14,7 @@ mod deletion;
 mod faults;
 mod findings;
 mod guard;
+mod hibernation;
 mod hidden;
 mod intact;
 mod isolated;

@@ -37,6 +37,7 @@ fn edit() -> impl Strategy<Value = Edit> {
         1 => Just(Edit::NoVersion),
         1 => (0..3_u8).prop_map(Edit::Restart),
         1 => any::<bool>().prop_map(Edit::Paused),
+        1 => any::<bool>().prop_map(Edit::Hibernate),
         1 => any::<bool>().prop_map(Edit::Quota),
         1 => any::<bool>().prop_map(|good| Edit::Option { good }),
         1 => any::<bool>().prop_map(Edit::Isolated),

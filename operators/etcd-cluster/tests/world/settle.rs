@@ -29,6 +29,7 @@ impl Bench {
         self.end_faults();
         self.edit(|object| {
             object["spec"]["paused"] = false.into();
+            object["spec"]["hibernate"] = false.into();
             if let Some(pod) = object["spec"].get_mut("pod").and_then(serde_json::Value::as_object_mut) {
                 pod.remove("nodeSelector");
             }

@@ -76,6 +76,7 @@ pub enum Edit {
     NoVersion,
     Restart(u8),
     Paused(bool),
+    Hibernate(bool),
     Quota(bool),
     /// An option that etcd accepts, or one that it rejects.
     Option {

@@ -1,8 +1,8 @@
 //! Pure: which snapshots to take and to delete, and the status of backups.
 
 use api::sample_db::{
-    BackupFailure, BackupStatus, BackupSuccess, BackupVerified, SampleDBEvent, SampleDBReason, SampleDBStatus,
-    condition_type as domain,
+    BackupFailure, BackupStatus, BackupStored, BackupSuccess, BackupVerified, SampleDBEvent, SampleDBReason,
+    SampleDBStatus, condition_type as domain,
 };
 use api::sample_db_snapshot::{SampleDBSnapshotStatus, SnapshotPhase, SnapshotReason};
 use api::{ConditionStatus, Reason};
@@ -14,7 +14,7 @@ use super::effects::DbAct;
 use super::objects;
 use super::observed::Observed;
 use crate::operand::kinds::{SampleDB, Snapshot};
-use crate::operand::snapshot_state::{has_failed, is_verified};
+use crate::operand::snapshot_state::{has_failed, is_stored, is_verified};
 use due::due;
 use retention::{RetentionDecision, retention_decisions};
 use runtime::schedule::Due;
@@ -114,6 +114,7 @@ pub(super) fn status(observed: &Observed, backups: &Backups) -> BackupStatus {
     let newest = |holds: fn(&SampleDBSnapshotStatus) -> bool| all.iter().rev().find(|of| holds(&of.status));
     let taken = newest(is_taken);
     let newest_verified = newest(is_verified);
+    let newest_stored = newest(is_stored);
     let failed = newest(has_failed);
     // A deleted snapshot stays in the status. One that still exists and no longer qualifies does not.
     let is_gone = |name: &Option<String>| !all.iter().any(|of| name.as_deref() == Some(&*of.meta.key.name));
@@ -140,6 +141,10 @@ pub(super) fn status(observed: &Observed, backups: &Backups) -> BackupStatus {
             || Some(before.last_verified.clone()).filter(|last| is_gone(&last.name)).unwrap_or_default(),
             |of| verified(of),
         ),
+        last_stored: newest_stored.map_or_else(
+            || Some(before.last_stored.clone()).filter(|last| is_gone(&last.name)).unwrap_or_default(),
+            |of| stored(of),
+        ),
         last_failure: failed.map_or_else(|| before.last_failure.clone(), |of| failure(of)),
         consecutive_failures: i32::try_from(failures).ok().filter(|count| *count > 0),
         count: i32::try_from(ready).ok(),
@@ -161,6 +166,10 @@ fn verified(snapshot: &Snapshot) -> BackupVerified {
         time: snapshot.status.verification.at,
         seconds: snapshot.status.verification.seconds,
     }
+}
+
+fn stored(snapshot: &Snapshot) -> BackupStored {
+    BackupStored { name: Some(snapshot.meta.key.name.to_string()), time: snapshot.status.store.at }
 }
 
 fn failure(snapshot: &Snapshot) -> BackupFailure {

@@ -168,11 +168,11 @@ fn refused(observed: &Observed, refusal: SpecRefusal, now: Timestamp) -> DbPlan 
     effects.extend(backups.effect);
     Plan {
         effects,
+        independent: restore::import_volume(observed).into_iter().collect(),
         events_after_status: events,
         events_after_effects: done,
         status: Some(status),
         next: Requeue::After(next),
-        ..Plan::nothing()
     }
 }
 

@@ -4,11 +4,13 @@ use agent_protocol::{AgentCommand, PgRestore};
 use api::sample_db::{ADOPT, Method, RestoreStatus, SampleDBReason, SampleDBStatus};
 use api::sample_db_snapshot::SnapshotPhase;
 use jiff::{Timestamp, Unit};
+use runtime::plan::Apply;
 use runtime::pod::claim_volume;
 use runtime::projections::JobEnd;
 
 use super::observed::Observed;
 use super::pinned::{Pinned, SpecRefusal};
+use super::storage::snapshots;
 use super::{claims, record};
 use crate::operand::agent_job::JobParams;
 use crate::operand::kinds::{SampleDB, Snapshot};
@@ -34,8 +36,11 @@ pub(super) fn source<'a>(observed: &'a Observed, pinned: &Pinned) -> Result<Opti
     }
     let ready = |snapshot: &&Snapshot| {
         let taken = snapshot.status.phase == Some(SnapshotPhase::Ready) && !snapshot.meta.deleting;
-        // One that failed verification is restored only if it is named.
-        taken && !has_failed(&snapshot.status) && !awaits_location_check(&snapshot.status)
+        // One that failed verification, or is imported from a store, is restored only if it is named.
+        taken
+            && snapshot.spec.from_store.is_none()
+            && !has_failed(&snapshot.status)
+            && !awaits_location_check(&snapshot.status)
     };
     let all = || observed.restore_candidates.iter().map(|snapshot| &**snapshot);
     let latched = db.status.restore.snapshot_uid.as_deref();
@@ -108,7 +113,12 @@ fn validate(snapshot: &Snapshot, db: &SampleDB, pinned: &Pinned) -> Result<(), S
     let chosen = db.status.restore.snapshot_uid.as_deref() == Some(&*snapshot.meta.uid);
     let expired = status.phase == Some(SnapshotPhase::Expired) && status.completed_at.is_some();
     if status.phase != Some(SnapshotPhase::Ready) && !(chosen && expired) {
-        let why = status.error.clone().map_or_else(String::new, |why| format!(": {why}"));
+        let ready = status.contract.condition(api::condition_type::READY).map(|ready| &ready.message);
+        let why = status.error.as_ref().or(ready).map_or_else(String::new, |why| format!(": {why}"));
+        let imports = snapshot.spec.from_store.is_some() && status.phase != Some(SnapshotPhase::Failed);
+        if imports && !snapshot.meta.deleting {
+            return Err((SampleDBReason::Restoring, format!("waiting for the snapshot {name}{why}")));
+        }
         let phase = status.phase.map_or_else(|| "not observed yet".to_owned(), |phase| format!("{phase:?}"));
         return Err((SampleDBReason::SnapshotNotReady, format!("the snapshot {name} is not Ready: {phase}{why}")));
     }
@@ -149,6 +159,17 @@ fn validate(snapshot: &Snapshot, db: &SampleDB, pinned: &Pinned) -> Result<(), S
         )),
         _ => Ok(()),
     }
+}
+
+/// The PVC to which the snapshot is downloaded that a new database begins with. Nothing else is created until that has ended.
+pub(super) fn import_volume(observed: &Observed) -> Option<Apply> {
+    let db = &*observed.db;
+    let is_awaited = |of: &Snapshot| {
+        let imports = of.spec.from_store.is_some() && of.status.completed_at.is_none() && !of.meta.deleting;
+        imports && *of.spec.sample_db == *db.meta.key.name
+    };
+    let waits = !db.spec.paused && observed.restore_candidates.iter().any(|of| is_awaited(of));
+    if waits { snapshots::claim(observed) } else { None }
 }
 
 /// The name of the Job.

@@ -29,10 +29,12 @@ pub(super) fn refused(
     now: Timestamp,
 ) -> SampleDBStatus {
     let before = &observed.db.status;
+    let imports = conditions::is_import(reason);
     let conditions = conditions::refused(observed, backups, reason, message, now);
     if before.initialization.completed_at.is_none() {
         let contract = Contract { conditions, ..before.contract.clone() };
-        return SampleDBStatus { phase: Some(SampleDBPhase::Failed), contract, ..before.clone() };
+        let phase = if imports { SampleDBPhase::Restoring } else { SampleDBPhase::Failed };
+        return SampleDBStatus { phase: Some(phase), contract, ..before.clone() };
     }
     let serving = Serving::of(observed, &before.initialization);
     SampleDBStatus {

@@ -4,8 +4,7 @@ use agent_protocol::PgPrepareResult;
 use api::sample_db::{SampleDBReason, VolumeStatus, condition_type as domain};
 use api::{Condition, ConditionStatus};
 use jiff::Timestamp;
-use runtime::apply::drift::Fingerprint;
-use runtime::plan::{Apply, Meta};
+use runtime::plan::Apply;
 use runtime::projections::Pvc;
 use runtime::quantity;
 use runtime::status::conditions::condition;
@@ -27,16 +26,10 @@ pub(super) fn independent_applies(observed: &Observed, pinned: &Pinned) -> Vec<A
     // A PVC that is to be adopted keeps the UID that it was created for until its data was observed.
     let has_data = db.status.initialization.data_created_at.is_some();
     let data = observed.claim(&pinned.claim).filter(|claim| has_data && !claim.meta.deleting);
-    let data =
-        data.and_then(|claim| objects::data_claim(db, &pinned.claim, Some(claim)).if_changed(Some(identity(claim))));
-    let snapshots = observed.claim(&names::snapshot_claim(db));
-    let snapshots = objects::snapshot_claim(db, snapshots).and_then(|apply| apply.if_changed(snapshots.map(identity)));
-    snapshots.into_iter().chain(data).collect()
-}
-
-/// By what a PVC is compared with the desired one.
-fn identity(claim: &Pvc) -> (&Meta, Fingerprint) {
-    (&claim.meta, claim.fingerprint)
+    let data = data.and_then(|claim| {
+        objects::data_claim(db, &pinned.claim, Some(claim)).if_changed(Some((&claim.meta, claim.fingerprint)))
+    });
+    snapshots::claim(observed).into_iter().chain(data).collect()
 }
 
 /// The volumes as observed. Of a user's PVC only what the Jobs of snapshots report is known.

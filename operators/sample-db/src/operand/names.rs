@@ -50,7 +50,13 @@ pub fn snapshot_claim(db: &SampleDB) -> String {
 /// The PVC that the operator creates for snapshots, unless the spec names another.
 #[must_use]
 pub fn own_snapshot_claim(db: &SampleDB) -> String {
-    format!("{}-snapshots", db.meta.key.name)
+    own_snapshot_claim_of(&db.meta.key.name)
+}
+
+/// The same for a SampleDB of that name, which need not exist.
+#[must_use]
+pub fn own_snapshot_claim_of(sample_db: &str) -> String {
+    format!("{sample_db}-snapshots")
 }
 
 /// The StatefulSet of the server: another one since a major upgrade.

@@ -1,6 +1,8 @@
 //! Pure: what follows from the status of a snapshot alone.
 
-use api::sample_db_snapshot::{SampleDBSnapshotReason, SampleDBSnapshotStatus, SnapshotPhase, VerificationPhase};
+use api::sample_db_snapshot::{
+    SampleDBSnapshotReason, SampleDBSnapshotStatus, SnapshotPhase, TransferPhase, VerificationPhase,
+};
 
 /// Whether a snapshot that was verified before is being verified again, or waits for it.
 pub(crate) fn is_reverifying(status: &SampleDBSnapshotStatus) -> bool {
@@ -38,6 +40,19 @@ pub fn is_verified(status: &SampleDBSnapshotStatus) -> bool {
 #[must_use]
 pub fn has_failed(status: &SampleDBSnapshotStatus) -> bool {
     status.phase == Some(SnapshotPhase::Failed) || status.verification.phase == Some(VerificationPhase::Failed)
+}
+
+/// How many attempts to upload it have failed, as long as the object store has no copy.
+pub(crate) fn upload_failures(status: &SampleDBSnapshotStatus) -> i32 {
+    let copy = &status.store;
+    let waits = matches!(copy.phase, Some(TransferPhase::Failed | TransferPhase::Running)) && copy.s3.is_some();
+    let usable = status.phase == Some(SnapshotPhase::Ready) && !has_failed(status);
+    copy.failures.filter(|_| waits && usable).unwrap_or(0)
+}
+
+/// Whether the object store has a copy of it that the operator uploaded.
+pub(crate) fn is_stored(status: &SampleDBSnapshotStatus) -> bool {
+    status.store.phase == Some(TransferPhase::Stored)
 }
 
 /// Whether a verification is running.

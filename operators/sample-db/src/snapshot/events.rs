@@ -2,7 +2,8 @@
 
 use api::Reason;
 use api::sample_db_snapshot::{
-    SampleDBSnapshotEvent, SampleDBSnapshotReason, SampleDBSnapshotStatus, SnapshotPhase, VerificationPhase,
+    SampleDBSnapshotEvent, SampleDBSnapshotReason, SampleDBSnapshotStatus, SnapshotPhase, TransferPhase,
+    VerificationPhase,
 };
 use runtime::plan::EventDraft;
 use runtime::status::conditions;
@@ -13,8 +14,17 @@ use crate::operand::kinds::Snapshot;
 /// The Events of a change of its status to `after`, except those that the conditions announce.
 pub(super) fn of(snapshot: &Snapshot, after: &SampleDBSnapshotStatus) -> Vec<EventDraft> {
     let before = &snapshot.status;
+    // The conditions announce how an import goes.
+    if snapshot.spec.from_store.is_some() {
+        return Vec::new();
+    }
     let announced = conditions::transitions(&before.contract, &after.contract);
-    let events = [backup_started(snapshot, after), backup_ended(before, after), verification_ended(before, after)];
+    let events = [
+        backup_started(snapshot, after),
+        backup_ended(before, after),
+        verification_ended(before, after),
+        upload_ended(before, after),
+    ];
     events.into_iter().flatten().filter(|one| !announced.iter().any(|of| of.message == one.message)).collect()
 }
 
@@ -48,6 +58,22 @@ fn verification_ended(before: &SampleDBSnapshotStatus, after: &SampleDBSnapshotS
         VerificationPhase::Failed => {
             let message = is.message.clone().unwrap_or_default();
             Some(event(true, SampleDBSnapshotReason::VerificationFailed, message))
+        }
+        _ => None,
+    }
+}
+
+fn upload_ended(before: &SampleDBSnapshotStatus, after: &SampleDBSnapshotStatus) -> Option<EventDraft> {
+    let (was, is) = (&before.store, &after.store);
+    // Attempts that fail for the same reason are reported once.
+    let why = is.message.clone().filter(|_| is.failures.is_some() && was.message != is.message);
+    match is.phase? {
+        TransferPhase::Stored if was.phase != is.phase => {
+            let path = is.path.as_deref().unwrap_or_default();
+            Some(event(false, SampleDBSnapshotEvent::Uploaded, format!("the snapshot was uploaded to s3://{path}")))
+        }
+        TransferPhase::Failed if is.s3.is_some() => {
+            why.map(|why| event(true, SampleDBSnapshotEvent::UploadFailed, format!("the upload failed: {why}")))
         }
         _ => None,
     }

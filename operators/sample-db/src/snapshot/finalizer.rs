@@ -11,7 +11,7 @@ use runtime::projections::Job;
 
 use super::effects::{POLL_WHILE_WAITING, REQUEUE_AFTER_STEP, SnapshotPlan, delete};
 use super::observed::Observed;
-use super::{jobs, status};
+use super::{jobs, status, store};
 use crate::operand::kinds::Snapshot;
 use crate::operand::labels::OWNER_UID;
 use crate::operand::pod::has_volume;
@@ -34,19 +34,24 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> SnapshotPlan {
     }
     // Nothing can be created in a terminating namespace. Its volumes are deleted, or retained as their StorageClass says.
     if observed.namespace_terminating {
-        return remove_finalizer(snapshot, None);
+        return remove_finalizer(observed, None);
     }
     let name = jobs::prune_name(snapshot);
     let others = |job: &Job| job.labels.get(OWNER_UID).is_some_and(|uid| **uid != *snapshot.meta.uid);
-    if snapshot.status.started_at.is_none() || !observed.volume.stays() {
+    let no_volume = snapshot.status.started_at.is_none() || !observed.volume.stays();
+    if no_volume {
         // A Job that is to remove them would wait for its volume, and outlive the object until its deadline, unless its pod has
         // the volume already.
+        let needs_volume = |job: &Job| !job.labels.contains_key(jobs::WITHOUT_VOLUME);
         let idle = |job: &&Job| *job.meta.key.name == *name && !others(job) && job.end.is_none() && !job.meta.deleting;
         let has_started = observed.pods.iter().any(|pod| job::is_of(pod, &name) && has_volume(pod));
-        return match observed.jobs.iter().map(|job| &**job).find(idle).filter(|_| !has_started) {
-            Some(job) => Plan { effects: vec![delete(&job.meta, Job::KIND)], ..wait(observed, now) },
-            None => remove_finalizer(snapshot, None),
-        };
+        let mut waiting = observed.jobs.iter().map(|job| &**job).filter(|job| needs_volume(job)).filter(idle);
+        if let Some(job) = waiting.next().filter(|_| !has_started) {
+            return Plan { effects: vec![delete(&job.meta, Job::KIND)], ..wait(observed, now) };
+        }
+        if store::location(observed).is_none() {
+            return remove_finalizer(observed, None);
+        }
     }
     // A restore also needs the object, even if its files stay.
     if !observed.restoring.is_empty() {
@@ -58,7 +63,7 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> SnapshotPlan {
     }
     if keeps_files(snapshot) {
         let message = "its files stay, as its deletion policy says".to_owned();
-        return remove_finalizer(snapshot, Some((false, SampleDBSnapshotEvent::FilesKept, message)));
+        return remove_finalizer(observed, Some((false, SampleDBSnapshotEvent::FilesKept, message)));
     }
     // Jobs that write to the files end first. A Job of an earlier snapshot of the same name has removed other files.
     if let Some(job) = observed.jobs.iter().find(|job| *job.meta.key.name != *name || others(job)) {
@@ -70,13 +75,13 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> SnapshotPlan {
         JobProgress::Ending | JobProgress::Active(_) => wait(observed, now),
         JobProgress::Complete(..) => {
             let removed = "its files were removed".to_owned();
-            remove_finalizer(snapshot, Some((false, SampleDBSnapshotEvent::FilesRemoved, removed)))
+            remove_finalizer(observed, Some((false, SampleDBSnapshotEvent::FilesRemoved, removed)))
         }
         // The object is not kept forever because its volume cannot be written to: the Job has a deadline.
         JobProgress::Failed(_, message) => {
             let why = AgentOutcome::failure_or(observed.outcome(&name).as_ref(), message);
             let left = format!("its files could not be removed: {why}");
-            remove_finalizer(snapshot, Some((true, SampleDBSnapshotEvent::FilesLeft, left)))
+            remove_finalizer(observed, Some((true, SampleDBSnapshotEvent::FilesLeft, left)))
         }
     }
 }
@@ -89,13 +94,15 @@ fn keeps_files(snapshot: &Snapshot) -> bool {
 }
 
 /// Removes the finalizer. The event records where the files were, since the object that knows is deleted.
-fn remove_finalizer(snapshot: &Snapshot, outcome: Option<(bool, SampleDBSnapshotEvent, String)>) -> SnapshotPlan {
+fn remove_finalizer(observed: &Observed, outcome: Option<(bool, SampleDBSnapshotEvent, String)>) -> SnapshotPlan {
+    let snapshot = &*observed.snapshot;
     let location = &snapshot.status.location;
     let (claim, path) = (location.claim.as_deref().unwrap_or_default(), location.path.as_deref().unwrap_or_default());
+    let copy = store::location(observed).map_or_else(String::new, |s3| format!("; s3://{}/{path}", s3.path));
     let done = outcome.into_iter().map(|(warning, reason, message)| EventDraft {
         warning,
         reason: reason.into(),
-        message: format!("{message} (PVC {claim}, directory {path})"),
+        message: format!("{message} (PVC {claim}, directory {path}{copy})"),
     });
     Plan {
         effects: vec![Effect::Apply(Apply::finalizers(Snapshot::KIND, &snapshot.meta, &[]))],

@@ -6,16 +6,18 @@ use std::collections::BTreeMap;
 use agent_protocol::{AgentCommand, AgentExit, Offline, PgBasebackup, PgDump, PgPrune, PgVerify, VerificationMode};
 use api::sample_db::{Method, Scheduling, VerifyMode};
 use api::sample_db_snapshot::{SnapshotReason, VERIFY};
+use api::store::StoreLocation::S3;
 use k8s_openapi::api::core::v1::{DownwardAPIVolumeFile, DownwardAPIVolumeSource, ObjectFieldSelector, Volume};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use runtime::cache::Projection;
 use runtime::plan::Create;
 use runtime::plan::meta::{self, OWNER_KIND, child_meta};
-use runtime::pod::{claim_volume, empty_volume, mount};
+use runtime::pod::{bucket, claim_volume, empty_volume, mount};
 use runtime::quantity;
 use serde_json::json;
 
 use super::observed::Observed;
+use super::store;
 use crate::operand::agent_job::{FAILS_PERMANENTLY, JobParams, job};
 use crate::operand::kinds::{ONLINE, SampleDB, Snapshot};
 use crate::operand::labels::OWNER_UID;
@@ -121,6 +123,9 @@ fn scratch(observed: &Observed) -> Volume {
     volume
 }
 
+/// Label of a Job that removes only the copy of a snapshot.
+pub(super) const WITHOUT_VOLUME: &str = "multi-operator.example.com/without-volume";
+
 /// The mount path of that volume.
 const SCRATCH: &str = "/scratch";
 /// The annotation of a pod with the checks, which the pod mounts as a file. So they need no other object, and no access to the
@@ -137,22 +142,37 @@ fn checks_volume() -> Volume {
     Volume { name: "checks".to_owned(), downward_api: Some(of), ..Volume::default() }
 }
 
-/// The Job that removes its files.
+/// The Job that removes its files, and its copy in an object store.
 pub(super) fn prune(observed: &Observed) -> Create {
     let snapshot = &*observed.snapshot;
-    let prune = PgPrune { directory: SNAPSHOTS.into(), names: vec![name(snapshot).to_owned()], ..PgPrune::default() };
+    let copy = store::location(observed);
+    let prune = PgPrune {
+        directory: SNAPSHOTS.into(),
+        names: vec![name(snapshot).to_owned()],
+        bucket: copy.as_ref().map(|s3| bucket::arguments(S3(s3))).unwrap_or_default(),
+        ..PgPrune::default()
+    };
     // The Job runs while its snapshot is terminating, and a foreground deletion would delete what the snapshot owns.
     let mut of = JobParams {
         owners: None,
         ttl_seconds: Some(PRUNE_TTL_SECONDS),
         ..job_params(observed, &prune_name(snapshot), prune.argv())
     };
-    isolate(&mut of);
+    if !observed.volume.stays() {
+        of.volumes.clear();
+    }
+    match &copy {
+        Some(s3) => of.volumes.extend(bucket::volumes(S3(s3)).into_iter().zip(bucket::mounts(S3(s3)))),
+        None => isolate(&mut of),
+    }
     // The agent needs no other program for this: the engine's image may no longer exist.
     let mut create = job(of, &PodContext { engine: &observed.agent_image, ..pod_context(observed) });
     // The Job has no owner, and outlives its snapshot. By this label it is distinguished from the Job of an earlier snapshot of
     // the same name.
     create.body["metadata"]["labels"][OWNER_UID] = json!(snapshot.meta.uid);
+    if !observed.volume.stays() {
+        create.body["metadata"]["labels"][WITHOUT_VOLUME] = json!("true");
+    }
     create
 }
 
@@ -162,7 +182,7 @@ fn isolate(of: &mut JobParams) {
 }
 
 /// The parameters that all Jobs have in common: the volume of the snapshots, and the owner.
-fn job_params(observed: &Observed, name: &str, arguments: Vec<String>) -> JobParams {
+pub(super) fn job_params(observed: &Observed, name: &str, arguments: Vec<String>) -> JobParams {
     let snapshot = &*observed.snapshot;
     let mut labels = meta::labels(&Snapshot::KIND, &snapshot.meta);
     labels.insert(OWNER_KIND.to_owned(), Snapshot::KIND.qualified());
@@ -184,7 +204,7 @@ fn job_params(observed: &Observed, name: &str, arguments: Vec<String>) -> JobPar
     }
 }
 
-fn directory(snapshot: &Snapshot) -> String {
+pub(super) fn directory(snapshot: &Snapshot) -> String {
     format!("{SNAPSHOTS}/{}", name(snapshot))
 }
 
@@ -193,8 +213,8 @@ fn name(snapshot: &Snapshot) -> &str {
     snapshot.status.location.path.as_deref().unwrap_or(&snapshot.meta.key.name)
 }
 
-fn pod_context(observed: &Observed) -> PodContext<'_> {
-    let engine = observed.snapshot.status.image.as_deref().unwrap_or_default();
+pub(super) fn pod_context(observed: &Observed) -> PodContext<'_> {
+    let engine = engine(observed).unwrap_or(&observed.agent_image);
     let scheduling = Cow::Owned(scheduling(observed));
     PodContext {
         scheduling,
@@ -202,6 +222,12 @@ fn pod_context(observed: &Observed) -> PodContext<'_> {
         agent: &observed.agent_image,
         namespace_assigns_uids: observed.namespace_assigns_uids,
     }
+}
+
+/// The image with the engine's programs. An imported snapshot has none of its own: what a store says is not run.
+pub(super) fn engine(observed: &Observed) -> Option<&str> {
+    let of_db = || observed.adopter_or_source().and_then(|db| db.status.engine.image.as_deref());
+    observed.snapshot.status.image.as_deref().or_else(of_db)
 }
 
 /// The scheduling of the database's running pod. What the spec says since may not be possible.

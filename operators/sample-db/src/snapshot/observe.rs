@@ -143,7 +143,8 @@ fn volume_matters(snapshot: &Snapshot, db: Option<&SampleDB>) -> bool {
     let last = snapshot.spec.reason == SnapshotReason::Final;
     let written = snapshot.status.completed_at.is_some();
     let awaited = db.is_some_and(|db| db.meta.deleting);
-    snapshot.meta.deleting || last || written || awaited || snapshot_state::is_settled(&snapshot.status)
+    let imported = snapshot.spec.from_store.is_some();
+    snapshot.meta.deleting || imported || last || written || awaited || snapshot_state::is_settled(&snapshot.status)
 }
 
 /// The PVC of the volume with its files, as the API server returns it: a user's PVC does not have the operator's labels.

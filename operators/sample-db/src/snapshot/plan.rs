@@ -17,7 +17,7 @@ use super::effects::{
     failure_message, step, wait, write_status,
 };
 use super::observed::Observed;
-use super::{events, finalizer, jobs, record, status, verification, volume};
+use super::{events, finalizer, import, jobs, record, status, transfer_job, upload, verification, volume};
 use crate::operand::database_state::serves_while_deleting;
 use crate::operand::kinds::Snapshot;
 use crate::operand::retention::{self, SoleContent};
@@ -48,6 +48,9 @@ fn decide(observed: &Observed, now: Timestamp) -> SnapshotPlan {
     // Latched decisions are recorded before anything relies on them. A write to the object itself delays the write of its status.
     if let Some(keep) = record::keep(snapshot) {
         return Plan { effects: vec![keep], next: Requeue::After(REQUEUE_AFTER_STEP), ..Plan::nothing() };
+    }
+    if let Some(plan) = import::plan(observed, now) {
+        return plan;
     }
     let status = &snapshot.status;
     match status.phase {
@@ -188,10 +191,20 @@ fn settled(observed: &Observed, now: Timestamp) -> SnapshotPlan {
         }
         return write_status_and_poll(observed, status::kept_after_expiry(observed, &held, now));
     }
+    let upload = transfer_job::upload_name(snapshot);
+    let done = |job: &Job| !job.meta.deleting && *job.meta.key.name != *upload;
+    if let Some(job) = observed.jobs.iter().find(|job| done(job)) {
+        return step(observed, delete(&job.meta, Job::KIND), now);
+    }
+    let requested = verification::is_requested(snapshot);
+    // A verification that is requested does not wait until the store can be reached.
+    if let Some(plan) = upload::plan(observed, now).filter(|_| !requested || !observed.jobs.is_empty()) {
+        return plan;
+    }
     if let Some(job) = observed.jobs.iter().find(|job| !job.meta.deleting) {
         return step(observed, delete(&job.meta, Job::KIND), now);
     }
-    if observed.jobs.is_empty() && verification::is_requested(snapshot) {
+    if observed.jobs.is_empty() && requested {
         return write_status(status::start_verification(observed, now));
     }
     let left = snapshot.spec.retain_until.map_or(Duration::MAX, |until| until.duration_since(now).unsigned_abs());

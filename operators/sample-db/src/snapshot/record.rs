@@ -3,8 +3,8 @@
 
 use api::sample_db::Method;
 use api::sample_db_snapshot::{
-    SampleDBSnapshotReason, SampleDBSnapshotStatus, SnapshotLocation, SnapshotPhase, SnapshotReason,
-    SnapshotVerification, VerificationPhase,
+    SampleDBSnapshotReason, SampleDBSnapshotStatus, SnapshotCopy, SnapshotLocation, SnapshotPhase, SnapshotReason,
+    SnapshotVerification, TransferPhase, VerificationPhase,
 };
 use jiff::Timestamp;
 use runtime::cache::Projection;
@@ -84,7 +84,7 @@ impl SnapshotRecord {
         path.is_some_and(uid)
             && self.claim.as_deref().is_some_and(|claim| is_for_snapshots(observed, claim))
             && self.started_at.is_some()
-            && self.sample_db_uid.is_some()
+            && (self.sample_db_uid.is_some() || snapshot.spec.from_store.is_some())
             && asked.is_none_or(|asked| self.sample_db_uid.as_deref() == Some(asked))
             && (!is_awaited(observed) || self.path.as_deref() == Some(&*status::directory_name(snapshot)))
     }
@@ -141,6 +141,11 @@ impl SnapshotRecord {
             volume: None,
             job: None,
             error: None,
+            // The store has the files already, which the next upload finds.
+            store: SnapshotCopy {
+                phase: observed.snapshot.spec.from_store.as_ref().map(|_| TransferPhase::Imported),
+                ..SnapshotCopy::default()
+            },
             contract: observed.snapshot.status.contract.clone(),
         };
         status::with(status, &Summary::Reconciling, RESTORED, MESSAGE, now)
@@ -161,7 +166,7 @@ fn is_awaited(observed: &Observed) -> bool {
 fn is_for_snapshots(observed: &Observed, claim: &str) -> bool {
     let of_db = observed.db.as_ref().map(|db| names::snapshot_claim(db));
     let others = observed.siblings.iter().filter_map(|other| other.status.location.claim.as_deref());
-    claim == format!("{}-snapshots", observed.snapshot.spec.sample_db)
+    claim == names::own_snapshot_claim_of(&observed.snapshot.spec.sample_db)
         || of_db.as_deref() == Some(claim)
         || others.into_iter().any(|other| other == claim)
 }
@@ -177,8 +182,12 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Option<SnapshotPlan> 
 
 /// Records latched decisions that are not recorded yet, with a field manager that owns nothing else.
 pub(super) fn keep(snapshot: &Snapshot) -> Option<Effect> {
-    let record =
-        SnapshotRecord::of(&snapshot.status).filter(|record| SnapshotRecord::on(snapshot).as_ref() != Some(record))?;
+    // Until it is complete, an import can be repeated: it finds what it has downloaded.
+    let lasts = snapshot.spec.from_store.is_none() || snapshot.status.completed_at.is_some();
+    let record = SnapshotRecord::of(&snapshot.status).filter(|_| lasts)?;
+    if SnapshotRecord::on(snapshot).as_ref() == Some(&record) {
+        return None;
+    }
     let text = serde_json::to_string(&record).unwrap_or_default();
     let body = json!({ "metadata": { "annotations": { RECORD: text } } });
     Some(Effect::Apply(Apply::part(Snapshot::KIND, &snapshot.meta, MANAGER, &body)))

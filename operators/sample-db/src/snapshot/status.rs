@@ -4,7 +4,7 @@ use agent_protocol::{PgDumpResult, PgVerifyResult};
 use api::Contract;
 use api::sample_db::{Method, VerifyMode};
 use api::sample_db_snapshot::{
-    SampleDBSnapshotReason, SampleDBSnapshotStatus, SnapshotLocation, SnapshotPhase, SnapshotReason,
+    SampleDBSnapshotReason, SampleDBSnapshotStatus, SnapshotCopy, SnapshotLocation, SnapshotPhase, SnapshotReason,
     SnapshotVerification, VerificationPhase,
 };
 use jiff::{Timestamp, Unit};
@@ -14,6 +14,7 @@ use super::jobs::{self, request};
 use super::location;
 use super::observed::Observed;
 use super::size::humanize;
+use super::store;
 use crate::operand::kinds::{SampleDB, Snapshot};
 use crate::operand::retention::{self, SoleContent};
 use crate::operand::time::rounded;
@@ -83,6 +84,7 @@ pub(super) fn started(observed: &Observed, db: &SampleDB, now: Timestamp) -> Sta
         job: Some(jobs::backup_name(snapshot)),
         started_at: rounded(now),
         location: SnapshotLocation { claim: Some(claim), path: Some(directory_name(snapshot)), claim_uid: None },
+        store: store::latched(db),
         ..snapshot.status.clone()
     };
     with(status, &Summary::Reconciling, TAKING.0, TAKING.1, now)
@@ -280,10 +282,11 @@ pub(super) fn verification_failed(
     with(status, &Summary::Stalled, reason, message, now)
 }
 
-/// The backup failed.
+/// The backup failed: there is nothing to upload.
 pub(super) fn failed(observed: &Observed, message: String, now: Timestamp) -> Status {
-    let before = observed.snapshot.status.clone();
-    let status = Status { phase: Some(SnapshotPhase::Failed), job: None, error: Some(message.clone()), ..before };
+    let (before, store) = (observed.snapshot.status.clone(), SnapshotCopy::default());
+    let status =
+        Status { phase: Some(SnapshotPhase::Failed), job: None, error: Some(message.clone()), store, ..before };
     with(status, &Summary::Stalled, SampleDBSnapshotReason::BackupFailed, message, now)
 }
 

@@ -15,10 +15,14 @@ use super::observed::{Observed, Volume};
 use super::plan::plan;
 use super::record;
 use crate::operand::kinds::{self, SampleDB, Snapshot};
+use jobs::{failed, job, pod, terminating_job, terminating_pod};
 
 mod finalizer;
+mod import;
+mod jobs;
 mod mounts;
 mod records;
+mod upload;
 mod verification;
 mod volume;
 
@@ -71,26 +75,6 @@ fn seen(meta: &Value, spec: &Value, status: &Value) -> Observed {
         namespace_assigns_uids: false,
         agent_image: "agent:1".into(),
     }
-}
-
-fn job(name: &str, conditions: &Value) -> Arc<Job> {
-    let job =
-        json!({ "metadata": { "namespace": "n", "name": name, "uid": name }, "status": { "conditions": conditions } });
-    Arc::new(Job::decode(&job.to_string()).unwrap())
-}
-
-fn failed(name: &str) -> Arc<Job> {
-    job(name, &json!([{ "type": "Failed", "status": "True", "reason": "DeadlineExceeded", "message": "too late" }]))
-}
-
-/// The pod of a Job, with its termination message.
-fn pod(job: &str, code: i32, message: &Value) -> Arc<Pod> {
-    let labels = json!({ "multi-operator.example.com/whole": "true", "batch.kubernetes.io/job-name": job });
-    let ended =
-        json!({ "name": "work", "state": { "terminated": { "exitCode": code, "message": message.to_string() } } });
-    let pod = json!({ "metadata": { "namespace": "n", "name": job, "uid": job, "labels": labels },
-        "status": { "containerStatuses": [ended] } });
-    Arc::new(Pod::decode(&pod.to_string()).unwrap())
 }
 
 fn done(plan: &SnapshotPlan) -> Vec<String> {

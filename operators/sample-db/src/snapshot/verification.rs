@@ -94,6 +94,8 @@ fn failed_status(
 fn job(observed: &Observed) -> runtime::plan::Create {
     let mode = match mode(observed) {
         VerifyMode::None if snapshot_state::awaits_location_check(&observed.snapshot.status) => VerifyMode::Checksum,
+        // No image with the engine's programs is known, for example because the snapshot is imported for a database to come.
+        _ if jobs::engine(observed).is_none() => VerifyMode::Checksum,
         // It was requested explicitly.
         VerifyMode::None => VerifyMode::Restore,
         mode => mode,

@@ -76,7 +76,7 @@ impl Infrastructure {
     }
 
     /// The files of a snapshot, by the value of a flag.
-    fn file(&self, pod: &KubeletPod, path: &str) -> Option<SnapshotFiles> {
+    pub fn file(&self, pod: &KubeletPod, path: &str) -> Option<SnapshotFiles> {
         self.disks.volumes.get(&self.snapshots.get(&pod.uid).cloned()?)?.files.get(path.rsplit('/').next()?).cloned()
     }
 
@@ -100,7 +100,9 @@ impl Infrastructure {
             "pg-dump" | "pg-basebackup" => self.dump(cluster, pod, state),
             "pg-verify" => self.verify(pod, state),
             "pg-restore" => self.restore(cluster, pod, state),
-            "pg-prune" => self.prune(pod),
+            "pg-prune" => self.prune(pod, state),
+            "pg-upload" => self.upload(pod, state),
+            "pg-download" => self.download(pod, state),
             "pg-version" => Some((0, self.version(pod))),
             "pg-survey" => match self.connect(cluster, pod, state) {
                 Ok(_) => Some((0, self.version(pod))),
@@ -227,10 +229,12 @@ impl Infrastructure {
             .then(|| (0, json!({ "tables": 1, "rows": file.data.rows.len(), "systemIdentifier": file.data.id })))
     }
 
-    fn prune(&mut self, pod: &KubeletPod) -> Option<End> {
-        let (name, volume) = (pod.flag("--name")?, self.snapshots.get(&pod.uid).cloned()?);
-        self.disks.volume(&volume).files.remove(&name);
-        Some((0, json!({ "removed": 1 })))
+    fn prune(&mut self, pod: &KubeletPod, state: &PodState) -> Option<End> {
+        let name = pod.flag("--name")?;
+        if let Some(volume) = self.snapshots.get(&pod.uid).cloned() {
+            self.disks.volume(&volume).files.remove(&name);
+        }
+        self.remove_copy(pod, state, &name)
     }
 
     fn restore(&mut self, cluster: &FakeCluster, pod: &KubeletPod, state: &PodState) -> Option<End> {
@@ -260,7 +264,7 @@ impl Infrastructure {
     }
 }
 
-fn result_of(file: &SnapshotFiles) -> serde_json::Value {
+pub fn result_of(file: &SnapshotFiles) -> serde_json::Value {
     json!({ "bytes": 1024, "sha256": file.sha, "engineVersion": file.release, "tables": 1, "rows": file.data.rows.len(),
         "databaseNames": ["app"], "notCovered": file.not_covered, "systemIdentifier": file.data.id })
 }

@@ -61,6 +61,8 @@ pub struct VolumeContents {
 #[derive(Clone, Debug, Default)]
 pub struct Disks {
     pub volumes: BTreeMap<String, VolumeContents>,
+    /// Snapshots in the object store, by path.
+    pub store: BTreeMap<String, SnapshotFiles>,
     count: u32,
 }
 

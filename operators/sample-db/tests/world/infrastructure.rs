@@ -58,6 +58,8 @@ pub struct Faults {
     pub corrupts: bool,
     /// Whether reads of the API server by name fail.
     pub reads_fail: bool,
+    /// Whether the object store does not answer.
+    pub store_away: bool,
     /// Whether servers have a replication slot, which no snapshot contains.
     pub slot: bool,
 }

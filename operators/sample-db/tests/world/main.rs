@@ -34,3 +34,4 @@ mod sets;
 mod settle;
 mod simulation;
 mod snapshots;
+mod stores;

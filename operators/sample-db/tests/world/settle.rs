@@ -170,6 +170,9 @@ impl Simulation {
                 .and_then(|key| crate::infrastructure::claim_uid(&self.cluster, &key))
                 .and_then(|claim| self.infra.disks.volumes.get(&claim)?.files.get(&path_of(snapshot)));
             check(phase != "Ready" || file.is_some(), || format!("the files of {key} are missing"))?;
+            let copy = text(&snapshot["status"]["store"]["phase"]);
+            let is_moving = matches!(&*copy, "Pending" | "Running" | "Failed") && phase == "Ready";
+            check(!is_moving, || format!("the copy of the snapshot {key} is {copy}"))?;
         }
         Ok(())
     }

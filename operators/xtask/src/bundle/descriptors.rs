@@ -14,7 +14,7 @@ pub(crate) const PARTS: [(&str, &str); 2] = [("spec", "specDescriptors"), ("stat
 /// The descriptors of a part of an object's schema; none if it lacks that part.
 pub(crate) fn descriptors(schema: &Value, part: &str) -> Vec<Value> {
     let Some(part_schema) = schema.pointer(&format!("/properties/{part}")) else { return Vec::new() };
-    let shown = properties(part_schema).into_iter().filter(|property| !property.is_deep());
+    let shown = properties(part_schema).into_iter().filter(|property| !property.is_deep(part));
     let described = shown.filter_map(|property| {
         let description = property.description()?;
         Some(json!({
@@ -70,6 +70,8 @@ mod tests {
                 "env": {"description": "a", "properties": {"from": {"description": "b", "properties": {
                     "secret": {"description": "c", "properties": {"key": {"description": "d", "type": "string"}}}}}}},
             }},
+            "status": {"properties": {"backup": {"description": "a", "properties": {"last": {"description": "b", "properties": {
+                "name": {"description": "c", "type": "string"}}}}}}},
         }})
     }
 
@@ -89,9 +91,12 @@ mod tests {
     fn every_documented_property_has_one_unless_it_is_deep() {
         let made = descriptors(&schema(), "spec");
         let paths: Vec<&str> = made.iter().map(|made| made["path"].as_str().unwrap()).collect();
-        assert_eq!(paths, ["affinity", "checks", "checks[0].sql", "env", "env.from", "env.from.secret"]);
+        assert_eq!(paths, ["affinity", "checks", "checks[0].sql", "env", "env.from"]);
         assert_eq!(made[1]["description"], "What to ask.");
-        assert!(descriptors(&schema(), "status").is_empty());
+        let reported = descriptors(&schema(), "status");
+        let paths: Vec<&str> = reported.iter().map(|made| made["path"].as_str().unwrap()).collect();
+        assert_eq!(paths, ["backup"]);
+        assert!(descriptors(&schema(), "metadata").is_empty());
     }
 
     #[test]

@@ -11,10 +11,10 @@ pub(crate) struct Property<'a> {
 }
 
 impl Property<'_> {
-    /// Whether it is so deep in an object that no form shows it: it has no descriptor, since the size of a bundle is limited.
-    pub fn is_deep(&self) -> bool {
-        let depth = self.path.matches('.').count();
-        depth > 2 || depth > 1 && self.path.contains("[0]")
+    /// Whether it is so deep in a part of an object that it has no descriptor, since the size of a bundle is limited: consoles make
+    /// forms of the spec, and show the first level of the status.
+    pub fn is_deep(&self, part: &str) -> bool {
+        self.path.matches('.').count() > usize::from(part == "spec")
     }
 
     /// Its description in the schema. Fields that Kubernetes itself documents have none, such as those within an affinity.

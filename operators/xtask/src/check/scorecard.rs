@@ -133,7 +133,7 @@ fn of_part(owned: &Value, schema: &Value, part: &str, field: &str) -> Vec<Findin
                     format!("{at} has no description in its schema"),
                 ));
             }
-            Some(_) if !property.is_deep() && !paths.contains(property.path.as_str()) => {
+            Some(_) if !property.is_deep(part) && !paths.contains(property.path.as_str()) => {
                 found.push(error(&test, format!("{at} has no descriptor")));
             }
             Some(_) => {}

@@ -60,6 +60,85 @@ async fn what_the_archived_operator_documents_is_taken() {
     }
 }
 
+/// What the archived operator's repository has for backups, in examples and guides, with values for what it leaves to the user.
+const BACKUPS: [(&str, &str, &str); 11] = [
+    (
+        "EtcdBackup",
+        "backup_cr.yaml",
+        "{etcdEndpoints: [ENDPOINT], storageType: S3, s3: {path: mybucket/etcd.backup, awsSecret: aws}}",
+    ),
+    (
+        "EtcdBackup",
+        "periodic_backup_cr.yaml",
+        "{etcdEndpoints: [ENDPOINT], storageType: S3, backupPolicy: {backupIntervalInSecond: 125, maxBackups: 4}, \
+         s3: {path: mybucket/etcd.backup, awsSecret: aws}}",
+    ),
+    (
+        "EtcdBackup",
+        "a backup over TLS",
+        "{etcdEndpoints: ['https://example-client:2379'], clientTLSSecret: etcd-client-tls, storageType: S3, \
+         s3: {path: mybucket/etcd.backup, awsSecret: aws, endpoint: 'http://minio:9000', forcePathStyle: true}}",
+    ),
+    (
+        "EtcdBackup",
+        "backup_cronjob/configmap.yaml",
+        "{etcdEndpoints: [ENDPOINT], storageType: S3, s3: {path: mybucket/etcd.backup.2020-01-01-10:00:00, awsSecret: aws}}",
+    ),
+    (
+        "EtcdBackup",
+        "abs_backup.md",
+        "{etcdEndpoints: [ENDPOINT], storageType: ABS, abs: {path: etcd-backups/etcd.backup, absSecret: abs-credentials}}",
+    ),
+    (
+        "EtcdBackup",
+        "gcs_backup.md",
+        "{etcdEndpoints: [ENDPOINT], storageType: GCS, gcs: {path: my-etcd-backups-bucket/my-object, gcpSecret: gcp-credentials}}",
+    ),
+    (
+        "EtcdBackup",
+        "oss_backup.md",
+        "{etcdEndpoints: [ENDPOINT], storageType: OSS, backupPolicy: {maxBackups: 4}, oss: {endpoint: \
+         'http://oss-cn-hangzhou.aliyuncs.com', ossSecret: my-oss-credentials, path: my-etcd-backups-bucket/etcd.backup}}",
+    ),
+    (
+        "EtcdRestore",
+        "restore_cr.yaml",
+        "{etcdCluster: CLUSTER, backupStorageType: S3, s3: {path: mybucket/etcd.backup, awsSecret: aws}}",
+    ),
+    (
+        "EtcdRestore",
+        "abs_backup.md",
+        "{etcdCluster: CLUSTER, backupStorageType: ABS, abs: {path: etcd-backups/etcd.backup, absSecret: abs-credentials}}",
+    ),
+    (
+        "EtcdRestore",
+        "gcs_backup.md",
+        "{etcdCluster: CLUSTER, backupStorageType: GCS, gcs: {path: my-etcd-backups-bucket/my-object, gcpSecret: gcp-credentials}}",
+    ),
+    (
+        "EtcdRestore",
+        "oss_backup.md",
+        "{etcdCluster: CLUSTER, backupStorageType: OSS, oss: {path: my-etcd-backups-bucket/etcd.backup, ossSecret: \
+         my-oss-credentials, endpoint: 'http://oss-cn-hangzhou.aliyuncs.com'}}",
+    ),
+];
+
+#[tokio::test]
+async fn what_the_archived_operator_documents_of_backups_is_taken() {
+    let ns = Namespace::new("etcd-old-backups").await;
+    for (kind, origin, spec) in BACKUPS {
+        let spec = spec
+            .replace("ENDPOINT", "'http://example-etcd-cluster-client:2379'")
+            .replace("CLUSTER", "{name: example-etcd-cluster}");
+        let head = format!(
+            "apiVersion: etcd.database.coreos.com/v1beta2\nkind: {kind}\nmetadata: {{name: example-etcd-cluster}}"
+        );
+        let create = ["create", "--dry-run=server", "--validate=strict", "--output=name", "--filename", "-"];
+        let said = ns.kubectl_with(&format!("{head}\nspec: {spec}\n"), &create).await;
+        assert!(said.success, "{origin}: {said:?}");
+    }
+}
+
 #[tokio::test]
 async fn what_is_new_is_taken() {
     let mut all: Vec<Value> =

@@ -50,8 +50,8 @@ impl BucketStore {
                     true => "no EtcdBackup has written it".to_owned(),
                     false => format!("another EtcdBackup has written it (UID {owner})"),
                 };
-                let path = self.bucket.path(&key);
-                let message = format!("s3://{path} exists, and {whose}: choose another path, or delete that object");
+                let url = self.bucket.url(&key);
+                let message = format!("{url} exists, and {whose}: choose another path, or delete that object");
                 return Err(CommandFailure::new(Reason::BadInput, message));
             }
         }
@@ -60,7 +60,7 @@ impl BucketStore {
 
     /// Uploads a snapshot, and checks what the store has then.
     fn upload(&self, snapshot: &Path, key: &str, backup: &StoredBackup) -> Result<(), CommandFailure> {
-        eprintln!("uploading the snapshot to s3://{}", self.bucket.path(key));
+        eprintln!("uploading the snapshot to {}", self.bucket.url(key));
         self.bucket.upload(snapshot, key, &self.owner, self.timeout)?;
         let found = self.bucket.digest(key, self.timeout)?;
         if found.as_ref().is_some_and(|(_, sha256)| *sha256 == backup.sha256) {
@@ -68,8 +68,8 @@ impl BucketStore {
         }
         let has = found.map_or("no such object".to_owned(), |(bytes, sha256)| format!("{bytes} bytes with {sha256}"));
         let message = format!(
-            "s3://{} is not as it was uploaded: {} bytes with the SHA-256 {}, and the store has {has}",
-            self.bucket.path(key),
+            "{} is not as it was uploaded: {} bytes with the SHA-256 {}, and the store has {has}",
+            self.bucket.url(key),
             backup.bytes,
             backup.sha256
         );
@@ -95,7 +95,7 @@ impl BackupStore for BucketStore {
         for (snapshot, manifest) in found {
             match self.bucket.digest(&snapshot, self.timeout)? {
                 Some((_, sha256)) if sha256 == manifest.backup.sha256 => return Ok(Some(manifest.backup)),
-                _ => eprintln!("s3://{} is not as it was uploaded", self.bucket.path(&snapshot)),
+                _ => eprintln!("{} is not as it was uploaded", self.bucket.url(&snapshot)),
             }
         }
         Ok(None)

@@ -74,10 +74,10 @@ fn fetch(bucket: &BucketArgs, snapshot: &Path, sha256: Option<&str>) -> Result<(
 
 /// Downloads a snapshot, and its description if there is one.
 fn download(bucket: &Bucket, to: &Path) -> Result<(), CommandFailure> {
-    let path = bucket.path(bucket.key());
-    eprintln!("downloading s3://{path}");
+    let url = bucket.url(bucket.key());
+    eprintln!("downloading {url}");
     if !bucket.download(bucket.key(), to, TIMEOUT)? {
-        return Err(CommandFailure::new(Reason::SnapshotMissing, format!("there is no snapshot s3://{path}")));
+        return Err(CommandFailure::new(Reason::SnapshotMissing, format!("there is no snapshot {url}")));
     }
     let description = to.with_extension("json");
     let written = match bucket.text(&bucket_keys::description(bucket.key()))? {

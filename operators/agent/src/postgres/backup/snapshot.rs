@@ -69,14 +69,33 @@ impl StagedSnapshot {
         manifest.files = files::entries(&self.partial).map_err(failed)?;
         let text = serde_json::to_string_pretty(&manifest).map_err(|error| failed(error.into()))?;
         files::write(&self.partial.join(manifest::FILE), &text).map_err(failed)?;
+        self.publish()?;
+        Ok(self.result(&manifest, &files::sha256(text.as_bytes()), false))
+    }
+
+    /// The directory with what an earlier run has downloaded of the snapshot whose manifest has that SHA-256; else an empty one.
+    pub(crate) fn resumed(&self, sha256: &str) -> Result<&Path, CommandFailure> {
+        match read(&self.partial, Some(sha256)) {
+            Ok(_) => Ok(&self.partial),
+            Err(_) => self.directory(),
+        }
+    }
+
+    /// The SHA-256 of the manifest of the snapshot that an earlier run has begun to download.
+    pub(crate) fn begun(&self) -> Option<String> {
+        read(&self.partial, None).ok().map(|(_, sha256)| sha256)
+    }
+
+    /// Gives the directory its name, in place of a damaged one.
+    pub(crate) fn publish(&self) -> Result<(), CommandFailure> {
+        let failed = |error: io::Error| files::failed("completed", &self.partial, &error, Reason::ToolFailed);
         let damaged = with_suffix(&self.target, ".removed");
         let moved = files::remove(&damaged)
             .and_then(|()| if self.target.exists() { fs::rename(&self.target, &damaged) } else { Ok(()) })
             .and_then(|()| fs::rename(&self.partial, &self.target))
             .and_then(|()| files::sync_directory(self.target.parent().unwrap_or(Path::new("/"))))
             .and_then(|()| files::remove(&damaged));
-        moved.map_err(failed)?;
-        Ok(self.result(&manifest, &files::sha256(text.as_bytes()), false))
+        moved.map_err(failed)
     }
 
     /// Removes the unfinished snapshot: it may take all the space on the volume.
@@ -87,7 +106,7 @@ impl StagedSnapshot {
         failure
     }
 
-    fn result(&self, manifest: &SnapshotManifest, sha256: &str, reused: bool) -> PgDumpResult {
+    pub(crate) fn result(&self, manifest: &SnapshotManifest, sha256: &str, reused: bool) -> PgDumpResult {
         PgDumpResult {
             name: self.target.file_name().unwrap_or_default().to_string_lossy().into_owned(),
             kind: manifest.kind.word().to_owned(),
@@ -138,7 +157,8 @@ pub(crate) fn check_files(target: &Path, manifest: &SnapshotManifest) -> Result<
     manifest.files.iter().try_for_each(|entry| check_file(target, entry))
 }
 
-fn check_file(target: &Path, entry: &FileEntry) -> Result<(), CommandFailure> {
+/// Checks that a file is as it was written.
+pub(crate) fn check_file(target: &Path, entry: &FileEntry) -> Result<(), CommandFailure> {
     let path = target.join(&entry.path);
     let wrong = |reason, how: String| Err(CommandFailure::new(reason, format!("{} {how}", entry.path)));
     let bytes = match fs::metadata(&path) {

@@ -30,6 +30,9 @@ pub struct BackupStatus {
     /// Last verified snapshot.
     #[serde(default, skip_serializing_if = "is_default")]
     pub last_verified: BackupVerified,
+    /// Last snapshot that was uploaded to an object store.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub last_stored: BackupStored,
     /// Last snapshot whose backup or verification failed.
     #[serde(default, skip_serializing_if = "is_default")]
     pub last_failure: BackupFailure,
@@ -74,6 +77,19 @@ pub struct BackupVerified {
     /// Duration in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<i64>,
+}
+
+/// Snapshot with a copy in an object store.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BackupStored {
+    /// Name of the SampleDBSnapshot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// End of its upload.
+    #[serde(default, deserialize_with = "known", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>", extend("format" = crate::ISO_SECONDS))]
+    pub time: Option<Timestamp>,
 }
 
 /// Snapshot whose backup or verification failed.

@@ -63,6 +63,35 @@ fn a_single_backup_is_the_object_of_the_path_and_the_others_are_versions_of_it()
     assert!(again.contains("\"--bucket=b/etcd\"") && again.contains("--versioned"), "{again}");
 }
 
+#[test]
+fn each_store_has_its_api_its_secret_and_no_flag_of_another() {
+    for (of, secret, flags) in [
+        (
+            json!({ "abs": { "path": "b/etcd", "absSecret": "az", "endpoint": "http://a:1/x" } }),
+            Some("az"),
+            "abs --bucket-endpoint=http://a:1/x",
+        ),
+        (json!({ "gcs": { "path": "b/etcd", "gcpSecret": "key" } }), Some("key"), "gcs"),
+        (json!({ "gcs": { "path": "b/etcd" } }), None, "gcs"),
+        (json!({ "oss": { "path": "b/etcd", "ossSecret": "ali" } }), Some("ali"), "oss"),
+    ] {
+        let mut spec = json!({ "pvc": null });
+        spec["storageType"] = json!(of.as_object().unwrap().keys().next().unwrap().to_uppercase());
+        spec.as_object_mut().unwrap().extend(of.as_object().unwrap().clone());
+        let mut observed = observed(&spec);
+        observed.step(at(1));
+        let planned = observed.step(at(1));
+        let pod = &created_job(&planned)["spec"]["template"]["spec"];
+        let command: Vec<&str> =
+            pod["containers"][0]["command"].as_array().unwrap().iter().map(|word| word.as_str().unwrap()).collect();
+        let bucket: Vec<&str> = command.into_iter().filter(|word| word.starts_with("--bucket")).collect();
+        let credentials = if secret.is_some() { " --bucket-credentials=/bucket/credentials" } else { "" };
+        assert_eq!(bucket.join(" "), format!("--bucket=b/etcd --bucket-api={flags}{credentials}"), "{spec}");
+        let volume = pod["volumes"].as_array().unwrap().iter().find(|volume| volume["name"] == "bucket-credentials");
+        assert_eq!(volume.map(|volume| volume["secret"]["secretName"].as_str().unwrap()), secret, "{spec}");
+    }
+}
+
 /// The client certificate that a backup is taken with: the Secret, the endpoints, and the directory in the command.
 fn with_certificate(more: &Value, cluster: Option<&Value>) -> (Option<String>, String) {
     let mut of = observed(more);

@@ -84,6 +84,10 @@ pub enum EtcdStep {
     },
     /// Record that the recovery ends without a change.
     CancelRecovery,
+    /// Delete the pods of all members, which hibernate.
+    Stop,
+    /// Do nothing: all members are stopped, as the spec asks.
+    Hibernate,
     /// A step of a restore from a snapshot.
     Restore(RestoreStep),
     /// Delete or retire the PVC of a removed member.

@@ -3,7 +3,7 @@
 use runtime::projections::Pod;
 
 /// That `what` waits for those of the pods that are terminating; none if there is none.
-pub(super) fn message<'p>(what: &str, pods: impl Iterator<Item = &'p Pod>) -> Option<String> {
+pub(in crate::plan) fn message<'p>(what: &str, pods: impl Iterator<Item = &'p Pod>) -> Option<String> {
     let left: Vec<String> = pods.filter(|pod| pod.meta.deleting).map(place).collect();
     (!left.is_empty()).then(|| {
         format!("{what}: {}; if a node is down for good, delete its pod with --grace-period=0 --force", left.join(", "))

@@ -3,13 +3,12 @@
 use agent_protocol::{AgentCommand, EtcdRestoreMember};
 use api::etcd_cluster::EtcdRestoreSource;
 use k8s_openapi::api::core::v1::{Container, Volume, VolumeMount};
-use runtime::pod::{claim_volume, empty_volume, mount, restricted_container};
+use runtime::pod::{bucket, claim_volume, empty_volume, mount, restricted_container};
 
 use super::container::{AGENT_DIR, INSTALLED_AGENT, agent_variables, member_args, mounts, resources};
 use super::initial_state::InitialState;
 use super::programs::RESTORE;
 use crate::EtcdCluster;
-use crate::bucket;
 use crate::plan::desired::Desired;
 
 /// The volume with the snapshot, and its directory.
@@ -28,7 +27,7 @@ pub(super) fn container(
 ) -> Container {
     let command = EtcdRestoreMember {
         snapshot: snapshot_path(source).into(),
-        bucket: source.s3.as_ref().map(bucket::arguments).unwrap_or_default(),
+        bucket: source.store().map(bucket::arguments).unwrap_or_default(),
         sha256: source.sha256.clone(),
         state: AGENT_DIR.into(),
         member: member_args(cluster, member, InitialState::New),
@@ -56,14 +55,14 @@ pub(crate) fn snapshot_path(source: &EtcdRestoreSource) -> String {
 /// The mounts of a container that reads the snapshot.
 pub(crate) fn snapshot_mounts(source: &EtcdRestoreSource) -> Vec<VolumeMount> {
     let snapshot =
-        VolumeMount { read_only: source.s3.is_none().then_some(true), ..mount(SNAPSHOT_VOLUME, SNAPSHOT_DIR) };
-    std::iter::once(snapshot).chain(source.s3.iter().flat_map(bucket::mounts)).collect()
+        VolumeMount { read_only: source.store().is_none().then_some(true), ..mount(SNAPSHOT_VOLUME, SNAPSHOT_DIR) };
+    std::iter::once(snapshot).chain(source.store().into_iter().flat_map(bucket::mounts)).collect()
 }
 
 /// The volumes of its pod.
 pub(crate) fn snapshot_volumes(source: &EtcdRestoreSource) -> Vec<Volume> {
-    match &source.s3 {
-        Some(s3) => std::iter::once(empty_volume(SNAPSHOT_VOLUME)).chain(bucket::volumes(s3)).collect(),
+    match source.store() {
+        Some(at) => std::iter::once(empty_volume(SNAPSHOT_VOLUME)).chain(bucket::volumes(at)).collect(),
         None => vec![claim_volume(SNAPSHOT_VOLUME, source.claim_name.as_deref().unwrap_or_default())],
     }
 }
@@ -71,7 +70,7 @@ pub(crate) fn snapshot_volumes(source: &EtcdRestoreSource) -> Vec<Volume> {
 /// The snapshot, as messages name it.
 pub(in crate::plan) fn restore_source(source: &EtcdRestoreSource) -> String {
     let (claim, file) = (source.claim_name.as_deref().unwrap_or_default(), source.file.as_deref().unwrap_or_default());
-    source.s3.as_ref().map_or_else(|| format!("{file} of the PVC {claim}"), |s3| format!("s3://{}", s3.path))
+    source.store().map_or_else(|| format!("{file} of the PVC {claim}"), |at| at.to_string())
 }
 
 #[cfg(test)]

@@ -25,6 +25,10 @@ pub(super) fn all(cluster: &EtcdCluster, desired: &Desired, state: &ClusterState
     all.extend([available(state, now), recovering(state, now)]);
     let sizes = format!("Current cluster size: {}, desired cluster size: {}", state.members, desired.size);
     all.push(match (state.scaling, state.members <= desired.size) {
+        _ if state.hibernating => {
+            let why = format!("Members are stopped. {sizes}");
+            legacy_condition(SCALING, false, EtcdClusterReason::Hibernated, why, now)
+        }
         (Some(true), true) => legacy_condition(SCALING, true, EtcdClusterReason::ScalingUp, sizes, now),
         (Some(true), false) => legacy_condition(SCALING, true, EtcdClusterReason::ScalingDown, sizes, now),
         (Some(false), _) => legacy_condition(SCALING, false, EtcdClusterReason::SizeAsDesired, sizes, now),
@@ -32,7 +36,10 @@ pub(super) fn all(cluster: &EtcdCluster, desired: &Desired, state: &ClusterState
             legacy_condition(SCALING, None, unknown_size(state), "Current cluster size is not known".to_owned(), now)
         }
     });
-    all.push(if state.upgrading {
+    all.push(if state.hibernating {
+        let why = format!("members are stopped; the version is {} once they start", desired.version);
+        legacy_condition(UPGRADING, false, EtcdClusterReason::Hibernated, why, now)
+    } else if state.upgrading {
         legacy_condition(
             UPGRADING,
             true,
@@ -72,6 +79,14 @@ fn available(state: &ClusterState, now: Timestamp) -> Condition {
         Err(_) if state.restoring => {
             let why = "Cluster begins again from a snapshot".to_owned();
             legacy_condition(AVAILABLE, false, EtcdClusterReason::Restoring, why, now)
+        }
+        Err(_) if state.hibernating => {
+            let why = "Cluster hibernates: its members are stopped".to_owned();
+            legacy_condition(AVAILABLE, false, EtcdClusterReason::Hibernated, why, now)
+        }
+        Err(_) if state.resuming => {
+            let why = "Members start again after hibernation".to_owned();
+            legacy_condition(AVAILABLE, false, EtcdClusterReason::Resuming, why, now)
         }
         Err(_) if !state.bootstrapped => {
             legacy_condition(AVAILABLE, false, EtcdClusterReason::Creating, "Cluster is being created".to_owned(), now)
@@ -114,6 +129,12 @@ fn recovering(state: &ClusterState, now: Timestamp) -> Condition {
             "Members cannot be queried".to_owned(),
             now,
         ),
+        None if state.hibernating => {
+            legacy_condition(RECOVERING, false, EtcdClusterReason::Hibernated, "Members are stopped".to_owned(), now)
+        }
+        None if state.resuming => {
+            legacy_condition(RECOVERING, false, EtcdClusterReason::Resuming, "Members start again".to_owned(), now)
+        }
         None => legacy_condition(
             RECOVERING,
             false,
@@ -135,6 +156,10 @@ fn quorum_healthy(state: &ClusterState, now: Timestamp) -> Condition {
             (ConditionStatus::True, EtcdClusterReason::QuorumAnswers, "a linearizable read was answered".to_owned())
         }
         Err(why) if state.restoring => (ConditionStatus::Unknown, EtcdClusterReason::Restoring, why.clone()),
+        Err(_) if state.hibernating => {
+            (ConditionStatus::Unknown, EtcdClusterReason::Hibernated, "the members are stopped".to_owned())
+        }
+        Err(why) if state.resuming => (ConditionStatus::Unknown, EtcdClusterReason::Resuming, why.clone()),
         Err(why) if !state.bootstrapped => (ConditionStatus::Unknown, EtcdClusterReason::Creating, why.clone()),
         Err(why) if state.auth_required => {
             (ConditionStatus::Unknown, EtcdClusterReason::AuthenticationRequired, why.clone())

@@ -26,6 +26,7 @@ pub(in crate::plan) fn events(cluster: &EtcdCluster, after: &EtcdClusterStatus) 
     events.extend(leadership_event(before, after));
     events.extend(recovery_event(before, after));
     events.extend(restore::event(before, after));
+    events.extend(resumption_event(before, after));
     events.extend(defragmentation_event(cluster, after));
     let durable = |status: &EtcdClusterStatus| status.storage.as_ref().map(|storage| storage.durable);
     if durable(before).is_none() && durable(after) == Some(false) && !requests_ephemeral(cluster) {
@@ -45,6 +46,15 @@ pub(in crate::plan) fn events(cluster: &EtcdCluster, after: &EtcdClusterStatus) 
         }
     }
     events
+}
+
+/// The event about the end of hibernation; its begin is that of Ready, with a reason of its own.
+fn resumption_event(before: &EtcdClusterStatus, after: &EtcdClusterStatus) -> Option<EventDraft> {
+    let hibernates = |status: &EtcdClusterStatus| {
+        status.contract.condition(QUORUM_HEALTHY).is_some_and(|of| of.reason == EtcdClusterReason::Hibernated)
+    };
+    let resumes = hibernates(before) && !hibernates(after);
+    resumes.then(|| event(false, EtcdClusterEvent::Resumed, "the members start again on their volumes".to_owned()))
 }
 
 /// The event about a finished request to transfer leadership.

@@ -11,11 +11,12 @@ use crate::EtcdCluster;
 
 /// The status of each member. Without quorum, members of the previous status stay, because a member that does not answer may
 /// still exist. The member whose pod is being created is included: if the pod loses its labels at once, its name is only known
-/// from here.
+/// from here. `stopped`: while the cluster hibernates.
 pub(super) fn statuses(
     cluster: &EtcdCluster,
     members: &MemberSet<'_>,
     step: &EtcdStep,
+    stopped: bool,
     now: Timestamp,
 ) -> Vec<MemberStatus> {
     let before = &cluster.status.member_statuses;
@@ -42,6 +43,10 @@ pub(super) fn statuses(
     {
         let member = MemberView { name: name.to_string(), ..MemberView::default() };
         statuses.push(self::status(&member, of(name), members.list_known, now));
+    }
+    if stopped {
+        // Once they are wanted again, the time counts from then on.
+        statuses.iter_mut().for_each(|status| status.since = None);
     }
     statuses.sort_by(|a, b| a.name.cmp(&b.name));
     statuses

@@ -110,6 +110,7 @@ pub(super) fn step_message(
             format!("stopping member {name} before the cluster continues with member {from}"),
         ),
         EtcdStep::CancelRecovery => (EtcdClusterReason::QuorumLost, "the recovery ends without a change".to_owned()),
+        EtcdStep::Stop => (EtcdClusterReason::Hibernating, "stopping all members, which keep their volumes".to_owned()),
         EtcdStep::Restore(step) => (EtcdClusterReason::Restoring, restore::message(step).to_owned()),
         EtcdStep::RemoveClaim { name } => {
             (EtcdClusterReason::RemovingMember, format!("cleaning up after member {name}"))
@@ -144,6 +145,7 @@ pub(super) fn step_message(
         }
         // While an alarm is raised, the message is that of the alarm.
         EtcdStep::Rest
+        | EtcdStep::Hibernate
         | EtcdStep::Wait(_)
         | EtcdStep::Stuck(..)
         | EtcdStep::Compact { .. }

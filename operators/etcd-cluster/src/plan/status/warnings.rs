@@ -3,15 +3,15 @@
 use api::etcd_cluster::EtcdClusterReason;
 use runtime::projections::Pvc;
 
-use super::super::member_set::MemberSet;
+use super::super::member_set::{MemberSet, MemberView};
 use super::super::objects::{OWNER_UID, RETIRED};
-use super::super::{Explanation, Observed, claim_copies, defragmentation, hold, objects, space};
+use super::super::{Explanation, Observed, claim_copies, defragmentation, hibernation, hold, objects, space};
 use super::members::largest_database;
 
 /// The worst warning, if there is any.
 pub(super) fn worst(observed: &Observed, members: &MemberSet<'_>) -> Option<Explanation> {
     let db_size = largest_database(members, observed.cluster.status.db_size.as_deref());
-    terminating(members)
+    terminating(observed, members)
         .or_else(|| marked(observed))
         .or_else(|| space::low_warning(observed, members))
         .or_else(|| space::warning(observed, members, db_size.as_deref()))
@@ -22,18 +22,31 @@ pub(super) fn worst(observed: &Observed, members: &MemberSet<'_>) -> Option<Expl
         .or_else(|| spec_warning(observed))
 }
 
-/// Members whose PVCs are terminating while their pods are not.
-fn terminating(members: &MemberSet<'_>) -> Option<Explanation> {
-    let members = members.all.iter().filter(|member| space::has_terminating_volume(member));
-    let names: Vec<&str> = members.map(|member| member.name.as_str()).collect();
-    (!names.is_empty()).then(|| {
-        let message = format!(
-            "PVCs of members are terminating: {}; the operator replaces these members one by one, each once another one votes \
-             in its place; do not delete their pods before that, since no new pod can use such a PVC",
-            names.join(", ")
-        );
-        (EtcdClusterReason::ClaimTerminating, message)
-    })
+/// Members whose PVCs are terminating while their pods are not, or that cannot resume for that reason.
+fn terminating(observed: &Observed, members: &MemberSet<'_>) -> Option<Explanation> {
+    let those = |are: &dyn Fn(&MemberView<'_>) -> bool| {
+        members
+            .all
+            .iter()
+            .filter(|member| are(member))
+            .map(|member| member.name.as_str())
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    let stopped = those(&|member| hibernation::cannot_resume(observed, member));
+    let running = those(&space::has_terminating_volume);
+    let message = match (stopped.is_empty(), running.is_empty()) {
+        (false, _) => format!(
+            "PVCs of stopped members are terminating: {stopped}; a finalizer keeps the data, but no new pod can use such a PVC, so these \
+             members will not resume; the cluster resumes if a majority does, and the operator replaces them"
+        ),
+        (_, false) => format!(
+            "PVCs of members are terminating: {running}; the operator replaces these members one by one, each once another one votes \
+             in its place; do not delete their pods before that, since no new pod can use such a PVC"
+        ),
+        _ => return None,
+    };
+    Some((EtcdClusterReason::ClaimTerminating, message))
 }
 
 /// Members whose PVCs a user has labeled as those of removed members.

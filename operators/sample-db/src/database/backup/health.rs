@@ -14,7 +14,7 @@ use crate::database::observed::Observed;
 use crate::database::storage::snapshots;
 use crate::operand::kinds::Snapshot;
 use crate::operand::retention;
-use crate::operand::snapshot_state::{has_failed, is_reverifying, is_verified};
+use crate::operand::snapshot_state::{has_failed, is_reverifying, is_stored, is_verified, upload_failures};
 use runtime::schedule::Schedule;
 
 /// Whether backups are healthy.
@@ -40,16 +40,30 @@ fn healthy(observed: &Observed, backups: &Backups, now: Timestamp) -> Condition 
             report(False, SampleDBReason::LastFailed, format!("the snapshot {}: {why}", last.meta.key.name))
         }
         (_, Some(why)) => report(False, SampleDBReason::Overdue, why),
-        (Some(last), None) => {
-            let (name, lacks) = (&last.meta.key.name, lacks(last));
-            report(
-                True,
-                SampleDBReason::LastSucceeded,
-                format!("the last snapshot is {name}{lacks}{}", kept(observed, now)),
-            )
-        }
+        (Some(last), None) => match upload_failure(observed) {
+            Some(why) => report(False, SampleDBReason::UploadFailed, why),
+            None => {
+                let (name, copy, lacks) = (&last.meta.key.name, copy(last), lacks(last));
+                let message = format!("the last snapshot is {name}{copy}{lacks}{}", kept(observed, now));
+                report(True, SampleDBReason::LastSucceeded, message)
+            }
+        },
         (None, None) => report(Unknown, SampleDBReason::NoneYet, "there is no snapshot yet".to_owned()),
     }
+}
+
+/// Why the newest snapshot that cannot be uploaded is not in the object store.
+fn upload_failure(observed: &Observed) -> Option<String> {
+    let failing = observed.own_snapshots().filter(|of| upload_failures(&of.status) > 0);
+    let newest = failing.max_by_key(|of| of.status.started_at)?;
+    let why = newest.status.store.message.as_deref().unwrap_or_default();
+    Some(format!("the snapshot {} is only on its volume, since its upload failed: {why}", newest.meta.key.name))
+}
+
+/// Where the last snapshot has a copy.
+fn copy(last: &Snapshot) -> String {
+    let path = last.status.store.path.as_ref().filter(|_| is_stored(&last.status));
+    path.map_or_else(String::new, |path| format!(", with a copy at s3://{path}"))
 }
 
 /// What the last snapshot does not contain, reported for as long as the database exists.

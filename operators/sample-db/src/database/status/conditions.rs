@@ -152,6 +152,11 @@ pub(super) fn refused(
     let reported = before.contract.conditions.iter().filter(|reported| !is_new(&reported.type_));
     let mut conditions: Vec<Condition> = reported.cloned().collect();
     conditions.extend(saved);
+    if is_import(reason) {
+        conditions.push(condition(domain::SPEC_VALID, True, SampleDBReason::Valid, "the spec is valid", now));
+        conditions.extend(Summary::Reconciling.conditions(reason, message, now));
+        return truncate(conditions);
+    }
     conditions.push(condition(domain::SPEC_VALID, False, reason, message.clone(), now));
     let serving = Serving::of(observed, &before.initialization);
     if serving.now {
@@ -166,6 +171,11 @@ pub(super) fn refused(
         ));
     }
     truncate(conditions)
+}
+
+/// Whether a new database only waits until its snapshot is imported.
+pub(super) fn is_import(reason: SampleDBReason) -> bool {
+    reason == SampleDBReason::Restoring
 }
 
 /// The user has to act: the spec requests a release that cannot be had or whose upgrade failed, the annotation names a volume

@@ -1,11 +1,19 @@
 //! Pure: the volume of the snapshots: how full it is, and whether its PVC is terminating.
 
+use runtime::plan::Apply;
 use runtime::quantity;
 
+use crate::database::objects;
 use crate::database::observed::Observed;
 use crate::operand::kinds::Snapshot;
 use crate::operand::names;
 use crate::operand::usage::{NEARLY_FULL, percent};
+
+/// Its PVC, unless that is as desired or the user's.
+pub(in crate::database) fn claim(observed: &Observed) -> Option<Apply> {
+    let live = observed.claim(&names::snapshot_claim(&observed.db));
+    objects::snapshot_claim(&observed.db, live)?.if_changed(live.map(|live| (&live.meta, live.fingerprint)))
+}
 
 /// Whether its PVC is terminating, kept by a pod or a finalizer for now.
 pub(in crate::database) fn is_claim_terminating(observed: &Observed) -> bool {

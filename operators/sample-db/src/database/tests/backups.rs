@@ -261,3 +261,37 @@ fn each_transition_has_one_event() {
     worse.contract.conditions = backup::health::conditions(&seen, &quiet, now());
     assert_eq!(reasons(&after, &worse, &quiet), ["BackupStarted", "VerificationFailed"]);
 }
+
+#[test]
+fn a_snapshot_that_is_only_on_its_volume_is_reported() {
+    let taken = |days: i64, copy: &Value| {
+        let mut status = serde_json::to_value(&old(days, "Ready", "Passed").status).unwrap();
+        status["store"] = copy.clone();
+        snapshot(&format!("shop-{days}"), "Scheduled", &status)
+    };
+    let reported = |copies: [Value; 2]| {
+        let mut seen = serving(&json!({ "backup": { "schedule": "" } }), &json!({}));
+        seen.snapshots = vec![taken(2, &copies[0]), taken(1, &copies[1])];
+        let conditions = backup::health::conditions(&seen, &Backups::default(), now());
+        let healthy = conditions.into_iter().find(|of| of.type_ == "BackupHealthy").unwrap();
+        let failures = crate::metrics::value(&seen, "sampledb_backup_upload_failures");
+        (
+            healthy.reason.to_string(),
+            healthy.message,
+            failures,
+            backup::status(&seen, &Backups::default()).last_stored.name,
+        )
+    };
+    let stored =
+        json!({ "phase": "Stored", "path": "b/shop/x", "at": "2027-01-15T07:00:00Z", "s3": { "path": "b/shop" } });
+    let failed =
+        |phase: &str| json!({ "phase": phase, "failures": 3, "message": "refused", "s3": { "path": "b/shop" } });
+    let (reason, message, failures, last) = reported([failed("Stored"), stored.clone()]);
+    assert_eq!((&*reason, failures, last.as_deref()), ("LastSucceeded", Some(0.0), Some("shop-1")));
+    assert_eq!(message, "the last snapshot is shop-1, with a copy at s3://b/shop/x");
+    for phase in ["Failed", "Running"] {
+        let (reason, message, failures, last) = reported([stored.clone(), failed(phase)]);
+        assert_eq!((&*reason, failures, last.as_deref()), ("UploadFailed", Some(3.0), Some("shop-2")));
+        assert_eq!(message, "the snapshot shop-1 is only on its volume, since its upload failed: refused");
+    }
+}

@@ -76,3 +76,48 @@ fn a_snapshot_that_expires_when_it_is_chosen_is_restored() {
     (seen.db, seen.restore_candidates) = (observed(&from(), &latched()).db, vec![taken]);
     assert_eq!(reason(&next(&seen), "Stalled").1, "SnapshotNotReady", "it was not chosen");
 }
+
+/// An import for the new database, with that status.
+fn import(status: &Value) -> Arc<Snapshot> {
+    let from = json!({ "s3": { "path": "b/shop", "awsSecret": "aws" } });
+    let object = json!({ "metadata": { "namespace": "n", "name": "whole", "uid": "whole" },
+        "spec": { "sampleDB": "shop", "fromStore": from }, "status": status });
+    Arc::new(Snapshot::decode(&object.to_string()).unwrap())
+}
+
+#[test]
+fn a_database_waits_for_its_import_with_nothing_but_the_volume_for_it() {
+    let ready = |message: &str| json!([{ "type": "Ready", "status": "False", "reason": "Importing", "message": message, "lastTransitionTime": "2026-01-01T00:00:00Z" }]);
+    let mut seen = observed(&from(), &json!({}));
+    seen.restore_candidates = vec![import(&json!({ "phase": "Running", "conditions": ready("downloading") }))];
+    let waiting = plan(&seen, now());
+    let created: Vec<&str> = waiting.independent.iter().map(|apply| &*apply.key.name).collect();
+    assert_eq!((created, waiting.effects.len()), (vec!["shop-snapshots"], 0));
+    let status = waiting.status.unwrap();
+    assert_eq!(status.phase, Some(api::sample_db::SampleDBPhase::Restoring));
+    assert_eq!(reason(&status, "Reconciling").1, "Restoring");
+    let message = &status.contract.condition("Ready").unwrap().message;
+    assert_eq!(message, "waiting for the snapshot whole: downloading");
+    assert!(status.contract.condition("Stalled").is_none() && status.contract.is_true("SpecValid"));
+
+    seen.restore_candidates = vec![import(&json!({ "phase": "Failed", "error": "no such bucket" }))];
+    let failed = plan(&seen, now());
+    assert_eq!(failed.independent.len(), 1, "it is tried again");
+    assert_eq!(reason(&failed.status.unwrap(), "Stalled").1, "SnapshotNotReady");
+    let imported = json!({ "phase": "Ready", "completedAt": "2025-12-01T00:00:00Z", "method": "Logical", "engineVersion": "17.12" });
+    seen.restore_candidates = vec![import(&imported)];
+    assert_eq!(plan(&seen, now()).status.unwrap().restore.snapshot.as_deref(), Some("whole"));
+    seen.db = observed(&json!({ "paused": true, "bootstrap": { "fromSnapshot": { "name": "whole" } } }), &json!({})).db;
+    seen.restore_candidates = vec![import(&json!({ "phase": "Running" }))];
+    assert_eq!(plan(&seen, now()).independent.len(), 0);
+}
+
+/// A user who may only create snapshots could offer one that is newer.
+#[test]
+fn an_import_is_restored_only_by_its_name() {
+    let mut seen = observed(&json!({ "bootstrap": { "fromSnapshot": { "ofSampleDB": "shop" } } }), &latched());
+    let imported = json!({ "phase": "Ready", "completedAt": "2026-12-01T00:00:00Z", "method": "Logical", "engineVersion": "17.12",
+        "verification": { "phase": "Passed" } });
+    seen.restore_candidates = vec![old(1, "Ready", "Passed"), import(&imported)];
+    assert_eq!(plan(&seen, now()).status.unwrap().restore.snapshot.as_deref(), Some("shop-1"));
+}

@@ -10,7 +10,9 @@ use crate::plan::member_set::{MemberSet, MemberView};
 use crate::plan::membership::{EtcdStep, waiting_message, why_leader_not_transferred};
 use crate::plan::status::messages::alarm;
 use crate::plan::status::warnings;
-use crate::plan::{Alarm, Explanation, Observed, defragmentation, effective_tls, quorum, recovery, restore, space};
+use crate::plan::{
+    Alarm, Explanation, Observed, defragmentation, effective_tls, hibernation, quorum, recovery, restore, space,
+};
 
 /// The cluster's state, as its conditions report it.
 pub(in crate::plan::status) struct ClusterState {
@@ -39,6 +41,10 @@ pub(in crate::plan::status) struct ClusterState {
     pub(super) restarting: bool,
     /// Whether the cluster begins again from a snapshot.
     pub(super) restoring: bool,
+    /// Whether all members are stopped, or about to be, as the spec asks.
+    pub(in crate::plan::status) hibernating: bool,
+    /// Whether members start again after they were stopped.
+    pub(super) resuming: bool,
     /// Whether PVCs with data are terminating.
     pub(super) terminating: bool,
     /// The reason and message of the condition Warning.
@@ -53,7 +59,13 @@ impl ClusterState {
 
     /// Whether quorum is lost. A cluster that requires authentication may have it, and so may one that only rejects the operator.
     pub(in crate::plan::status) fn has_no_quorum(&self) -> bool {
-        self.quorum.is_err() && !self.restoring && !self.auth_required && !self.operator_rejected && self.lost
+        self.quorum.is_err()
+            && !self.restoring
+            && !self.hibernating
+            && !self.resuming
+            && !self.auth_required
+            && !self.operator_rejected
+            && self.lost
     }
 
     pub(in crate::plan::status) fn of(
@@ -75,8 +87,11 @@ impl ClusterState {
         };
         let unhealthy = members.listed().find(fails);
         let restoring = restore::under_way(cluster).is_some();
+        let hibernating = hibernation::state(observed, desired.durable).is_some();
+        let resuming = hibernation::resumes(observed, members, desired.durable, now);
         let repair = match step {
             _ if restoring => Some("the cluster begins again from a snapshot".to_owned()),
+            _ if hibernating || resuming => None,
             _ if !bootstrapped => None,
             _ if observed.etcd.auth_required || effective_tls::only_operator_is_rejected(observed) => None,
             _ if is_restarting(observed, members, desired) => None,
@@ -92,7 +107,10 @@ impl ClusterState {
         let current = cluster.status.current_version.as_deref();
         let upgrading = bootstrapped && current.is_some_and(|current| current != desired.version.to_string());
         let lost = quorum::is_lost(cluster, now);
-        let (summary, reason, mut message) = summarize(observed, members, desired, step, lost);
+        let (summary, reason, mut message) = summarize(observed, members, desired, step, lost, resuming);
+        if hibernation::is_wanted(cluster, desired.durable) && !hibernating && !bootstrapped {
+            message = format!("{message}; {}", hibernation::COMES_LATER);
+        }
         if let Some(why) = why_leader_not_transferred(observed, members, step) {
             message = format!("{message}; {why}");
         }
@@ -113,7 +131,12 @@ impl ClusterState {
             operator_rejected: effective_tls::only_operator_is_rejected(observed),
             restarting: is_restarting(observed, members, desired),
             restoring,
-            terminating: members.all.iter().any(space::has_terminating_volume),
+            hibernating,
+            resuming,
+            terminating: members
+                .all
+                .iter()
+                .any(|member| space::has_terminating_volume(member) || hibernation::cannot_resume(observed, member)),
             warning: warnings::worst(observed, members),
         }
     }

@@ -5,6 +5,7 @@ use api::{PodReason, Reason, ReconcileReason};
 use runtime::status::conditions::Summary;
 
 use crate::plan::desired::Desired;
+use crate::plan::hibernation::{self, HIBERNATES, Hibernation};
 use crate::plan::member_set::MemberSet;
 use crate::plan::membership::outdated::is_outdated;
 use crate::plan::membership::{EtcdStep, Wait};
@@ -20,8 +21,9 @@ pub(super) fn summarize(
     desired: &Desired,
     step: &EtcdStep,
     lost: bool,
+    resuming: bool,
 ) -> (Summary, Reason, String) {
-    let summary = summarize_members(observed, members, desired, step, lost);
+    let summary = summarize_members(observed, members, desired, step, lost, resuming);
     let refusal = desired.refusal.clone().or_else(|| unlabeled::foreign_pods(observed));
     let refusal = refusal.map(|(reason, why)| (Reason::from(reason), why)).or_else(|| unreadable(observed));
     match (refusal, summary) {
@@ -51,6 +53,7 @@ fn summarize_members(
     desired: &Desired,
     step: &EtcdStep,
     lost: bool,
+    resuming: bool,
 ) -> (Summary, Reason, String) {
     let ready = members.voters().filter(|member| serves(member)).count();
     let count = format!("{ready} of {} members are ready", desired.size);
@@ -66,6 +69,9 @@ fn summarize_members(
     }
     if let EtcdStep::Stuck(reason, message) = step {
         return (Summary::Stalled, reason.clone(), message.clone());
+    }
+    if hibernation::state(observed, desired.durable) == Some(Hibernation::Stopped) {
+        return (Summary::Ready, EtcdClusterReason::Hibernated.into(), HIBERNATES.to_owned());
     }
     if let Some((id, alarm)) = alarm(observed) {
         let message = alarm_message(observed, members, id, alarm);
@@ -104,7 +110,8 @@ fn summarize_members(
         }
         EtcdStep::Rest if !members.list_known => {
             let why = observed.etcd.members.as_ref().err().map_or("", String::as_str);
-            (Summary::Reconciling, quorum::reason(lost).into(), quorum::message(lost, &format!("{count}: {why}")))
+            let (reason, message) = without_quorum(lost, resuming, format!("{count}: {why}"));
+            (Summary::Reconciling, reason, message)
         }
         EtcdStep::Rest => (Summary::Reconciling, EtcdClusterReason::MembersNotReady.into(), count),
         // The cluster serves as desired during the transfer.
@@ -124,7 +131,8 @@ fn summarize_members(
             let summary = if needs_attention(members) { Summary::Stalled } else { Summary::Reconciling };
             let message = format!("{count}; {message}");
             if *reason == EtcdClusterReason::QuorumLost {
-                (summary, quorum::reason(lost).into(), quorum::message(lost, &message))
+                let (reason, message) = without_quorum(lost, resuming, message);
+                (summary, reason, message)
             } else {
                 (summary, reason.clone(), message)
             }
@@ -134,6 +142,14 @@ fn summarize_members(
             (Summary::Reconciling, reason.into(), format!("{count}; {message}"))
         }
     }
+}
+
+/// The reason and message while there is no quorum.
+fn without_quorum(lost: bool, resuming: bool, message: String) -> (Reason, String) {
+    if resuming {
+        return (EtcdClusterReason::Resuming.into(), format!("{message}; the members start again after hibernation"));
+    }
+    (quorum::reason(lost).into(), quorum::message(lost, &message))
 }
 
 /// Whether members get other pods as soon as the cluster is no longer paused.

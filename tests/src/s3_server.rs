@@ -1,32 +1,35 @@
 //! A real S3 server in a test's namespace: versitygw over a directory, once with TLS and once without.
 
 use api::etcd_backup::EtcdBackupEntry;
-use e2e::namespace::Namespace;
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::json;
+
+use crate::namespace::Namespace;
 
 /// The image that scripts/images builds.
 const IMAGE: &str = "docker.io/versity/versitygw:v1.8.0";
 /// The bucket that exists. The name of its host is that of the pod, so that requests with the bucket in the host reach it.
-pub(super) const BUCKET: &str = "backups";
-/// The Secret with the credentials, and the one with the certificate.
-pub(super) const CREDENTIALS: &str = "aws";
-pub(super) const CERTIFICATE: &str = "store-ca";
+pub const BUCKET: &str = "backups";
+/// The Secret with the credentials.
+pub const CREDENTIALS: &str = "aws";
+/// The Secret with the certificate.
+pub const CERTIFICATE: &str = "store-ca";
 
 /// The server.
-pub(super) struct Server<'a> {
+pub struct Server<'a> {
     ns: &'a Namespace,
 }
 
 impl<'a> Server<'a> {
-    pub(super) async fn start(ns: &'a Namespace) -> Self {
+    /// Starts it, with the bucket and the Secrets.
+    pub async fn start(ns: &'a Namespace) -> Self {
         let server = Self { ns };
         let host = server.host();
         let names = [host.clone(), format!("{BUCKET}.{host}")];
         let certificate = rcgen::generate_simple_self_signed(names).expect("a certificate can be created");
         let (cert, key) = (certificate.cert.pem(), certificate.signing_key.serialize_pem());
-        server.secret("store-tls", &[("tls.crt", &cert), ("tls.key", &key)]).await;
-        server.secret(CERTIFICATE, &[("ca.crt", &cert)]).await;
+        create_secret(ns, "store-tls", &[("tls.crt", &cert), ("tls.key", &key)]).await;
+        create_secret(ns, CERTIFICATE, &[("ca.crt", &cert)]).await;
         server.credentials(CREDENTIALS, "right").await;
         ns.apply(&manifest(&host)).await;
         ns.until::<Pod, ()>(BUCKET, "the S3 server to be ready", |pod| {
@@ -41,44 +44,59 @@ impl<'a> Server<'a> {
         format!("store.{}.svc", self.ns.name)
     }
 
-    pub(super) fn plain(&self) -> String {
+    /// Its URL without TLS.
+    #[must_use]
+    pub fn plain(&self) -> String {
         format!("http://{}:7070", self.host())
     }
 
-    pub(super) fn with_tls(&self) -> String {
+    /// Its URL with TLS.
+    #[must_use]
+    pub fn with_tls(&self) -> String {
         format!("https://{}:7071", self.host())
     }
 
     /// Creates a Secret as AWS's tools write their files.
-    pub(super) async fn credentials(&self, name: &str, secret: &str) {
-        let file = format!("[default]\naws_access_key_id = tester\naws_secret_access_key = {secret}\n");
-        self.secret(name, &[("credentials", &file), ("config", "[default]\nregion = us-east-1\n")]).await;
+    pub async fn credentials(&self, name: &str, secret: &str) {
+        self.credentials_in(self.ns, name, secret).await;
     }
 
-    async fn secret(&self, name: &str, data: &[(&str, &str)]) {
-        let data: serde_json::Map<String, serde_json::Value> =
-            data.iter().map(|(key, value)| ((*key).to_owned(), json!(value))).collect();
-        let secret = json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": name }, "stringData": data });
-        self.ns.apply(&secret.to_string()).await;
+    /// The same in another namespace.
+    pub async fn credentials_in(&self, ns: &Namespace, name: &str, secret: &str) {
+        let file = format!("[default]\naws_access_key_id = tester\naws_secret_access_key = {secret}\n");
+        let config = "[default]\nregion = us-east-1\n";
+        create_secret(ns, name, &[("credentials", &file), ("config", config)]).await;
+    }
+
+    /// Creates a Secret for the fields of OSS.
+    pub async fn oss_credentials(&self, name: &str) {
+        create_secret(self.ns, name, &[("accessKeyID", "tester"), ("accessKeySecret", "right")]).await;
     }
 
     /// Runs a script where the objects are: the bucket is a directory, in /data.
-    pub(super) async fn shell(&self, script: &str) -> String {
+    pub async fn shell(&self, script: &str) -> String {
         self.ns.kubectl(&["exec", BUCKET, "-c", "shell", "--", "sh", "-euxc", script]).await.ok()
     }
 
     /// Takes its address away, or gives it back.
-    pub(super) async fn reachable(&self, reachable: bool) {
+    pub async fn reachable(&self, reachable: bool) {
         let label = if reachable { "app=store" } else { "app=away" };
         drop(self.ns.kubectl(&["label", "pod", BUCKET, label, "--overwrite"]).await.ok());
     }
 
     /// Checks that a backup is in the bucket as the status says.
-    pub(super) async fn has(&self, backup: &EtcdBackupEntry) {
+    pub async fn has(&self, backup: &EtcdBackupEntry) {
         let file = format!("/data/{}", backup.path.as_deref().expect("a backup in a bucket has a path"));
         let script = format!("echo '{}  {file}' | sha256sum -c; test -s {file}.json", backup.sha256);
         self.shell(&script).await;
     }
+}
+
+async fn create_secret(ns: &Namespace, name: &str, data: &[(&str, &str)]) {
+    let data: serde_json::Map<String, serde_json::Value> =
+        data.iter().map(|(key, value)| ((*key).to_owned(), json!(value))).collect();
+    let secret = json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": name }, "stringData": data });
+    ns.apply(&secret.to_string()).await;
 }
 
 fn manifest(host: &str) -> String {
