@@ -74,8 +74,9 @@ where
         if deadline.is_over() {
             return Err(InVain { late: deadline.late(), last });
         }
-        // Asking may take a process: on a machine that is slow enough, it would be all that the machine does.
-        sleep(begun.elapsed().clamp(POLL_INTERVAL, MAX_POLL_INTERVAL)).await;
+        // Asking may take a process, and many tests ask at a time: on a machine that is slow enough, it would be all that the
+        // machine does.
+        sleep((begun.elapsed() * 3).clamp(POLL_INTERVAL, MAX_POLL_INTERVAL)).await;
     }
 }
 
