@@ -57,7 +57,7 @@ pub struct MemberAnswer {
 impl<'a> Writer<'a> {
     /// Starts it for a cluster, and waits until it writes.
     pub async fn start(etcd: &Etcd<'a>) -> Self {
-        Self::with(etcd, 50, 0).await
+        Self::with(etcd, 100, 0).await
     }
 
     /// Starts it with a pause between puts, and values of so many bytes.
@@ -68,7 +68,7 @@ impl<'a> Writer<'a> {
 
     /// Starts one that has the certificate in the Secret `writer`, and writes with TLS or without.
     pub async fn with_certificate(etcd: &Etcd<'a>, scheme: &str) -> Self {
-        Self::at(etcd, format!("{}-writer-{scheme}", etcd.name), scheme, "50").await
+        Self::at(etcd, format!("{}-writer-{scheme}", etcd.name), scheme, "100").await
     }
 
     async fn at(etcd: &Etcd<'a>, pod: String, scheme: &str, arguments: &str) -> Self {

@@ -45,6 +45,7 @@ async fn a_member_without_its_volume() {
 
 /// TestPVCMemberCrashLoopSelfHeal of cozystack/etcd-operator, and etcd-druid's TestRecovery with one corrupt member of 3.
 #[tokio::test]
+#[ignore = "scripts/test --all long: a minute more of what the test before does"]
 async fn a_member_with_a_corrupt_volume() {
     let ns = namespace("etcd-corrupt").await;
     let etcd = Etcd::apply(&ns, "web", "{size: 3}").await;

@@ -31,7 +31,7 @@ async fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let mut number = |default| arguments.next().and_then(|text| text.parse().ok()).unwrap_or(default);
-    let pause = Duration::from_millis(number(50));
+    let pause = Duration::from_millis(number(100));
     let bytes = usize::try_from(number(0)).unwrap_or(0);
     let ended = tokio::select! {
         ended = serve(Arc::new(Mutex::new(Writing::new(endpoint, bytes))), pause) => ended,
