@@ -20,6 +20,8 @@ node_files() {
   ! has_more_nodes || translate=false
   mkdir -p "$NODE_STATE/cni" "$NODE_STATE/kubelet" "$NODE_RUN"
 
+  # By default containerd asks each shim for its usage once a second, and sums up each snapshot's files every ten. The kubelet reads
+  # neither (it has cAdvisor), and with 30 idle pods they take an eighth of a processor.
   cat >"$NODE_STATE/containerd.toml" <<CONFIG
 version = 3
 root = "$NODE_STATE/containerd"
@@ -29,12 +31,16 @@ disabled_plugins = ["io.containerd.internal.v1.opt", "io.containerd.image-verifi
 [grpc]
   address = "$CONTAINERD_SOCKET"
 
+[plugins."io.containerd.cri.v1.images"]
+  stats_collect_period = 3600
+
 [plugins."io.containerd.cri.v1.images".pinned_images]
   sandbox = "$SANDBOX_IMAGE"
 
 [plugins."io.containerd.cri.v1.runtime"]
   restrict_oom_score_adj = $restrict
   netns_mounts_under_state_dir = true
+  stats_collect_period = "1h"
 
 [plugins."io.containerd.cri.v1.runtime".cni]
   bin_dirs = ["$CNI_PLUGINS"]
