@@ -2,6 +2,7 @@
 
 use api::ReconcileReason;
 use api::condition_type::STALLED;
+use api::etcd_cluster::EtcdClusterReason;
 use jiff::Timestamp;
 use runtime::plan::{Apply, ChildState, Effect, Plan, Requeue};
 use runtime::projections::AppliedChild;
@@ -74,6 +75,10 @@ fn decide(
         return (step(reason, message), Vec::new(), Vec::new());
     }
     let step = membership::next(observed, members, desired, now);
+    if matches!(&step, EtcdStep::Stuck(reason, _) if *reason == EtcdClusterReason::ForeignPods) {
+        // They may be the members of an earlier operator's cluster, which find each other by that Service.
+        return (step, Vec::new(), Vec::new());
+    }
     let peers =
         select_own(&observed.peers, cluster, members, |own_only| objects::peers(cluster, own_only)).map(Effect::Apply);
     let effects = peers.into_iter().chain(effects::of(observed, members, desired, &step)).collect();

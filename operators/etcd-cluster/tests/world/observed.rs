@@ -1,8 +1,9 @@
 //! What the operator observes beyond its own objects: foreign pods, the namespace, and queries without an answer.
 
+use etcd_cluster::EtcdClusterKind;
 use runtime::cache::Projection as _;
 use runtime::plan::Key;
-use runtime::projections::{DisruptionBudget, Pod, Pvc, Service};
+use runtime::projections::{CustomKind as _, DisruptionBudget, Pod, Pvc, Service};
 use runtime::testing::fault_injection::ReconcileFaults;
 use serde_json::{Value, json};
 
@@ -50,6 +51,41 @@ fn no_cluster_is_created_while_foreign_pods_have_its_labels() {
     bench.world.remove(Pod::KIND, &key);
     bench.world.remove(Pod::KIND, &elsewhere);
     settle(&mut bench);
+}
+
+/// Found by migrating from the archived operator: its pods are foreign, but the object and its Services are the same. Members that no
+/// longer find each other by the headless Service lose quorum when they restart.
+#[test]
+fn what_serves_an_earlier_operators_pods_is_left_alone() {
+    let mut bench = Bench::new(&json!({ "size": 3 }));
+    let labels = json!({ "app": "etcd", "etcd_cluster": "c" });
+    let services = ["c", "c-client"].map(|name| bench.key.sibling(name));
+    let owner = json!({
+        "apiVersion": "etcd.database.coreos.com/v1beta2",
+        "kind": "EtcdCluster",
+        "name": "c",
+        "uid": bench.world.get(EtcdClusterKind::KIND, &bench.key).expect("it is there")["metadata"]["uid"],
+        "controller": true,
+    });
+    for key in &services {
+        bench.world.create(
+            Service::KIND,
+            key,
+            json!({ "metadata": { "labels": labels, "ownerReferences": [owner] }, "spec": { "selector": labels } }),
+        );
+    }
+    bench.world.create(
+        Pod::KIND,
+        &bench.key.sibling("c-0000"),
+        json!({ "metadata": { "labels": labels }, "spec": { "containers": [{ "name": "etcd", "image": "earlier" }] } }),
+    );
+    bench.take(&Step::Calm(10));
+    assert_eq!(reason(&bench), json!("ForeignPods"), "{}", bench.story());
+    for key in &services {
+        let service = bench.world.get(Service::KIND, key).expect("it is there");
+        assert_eq!(service["spec"]["selector"], labels, "{}", bench.story());
+    }
+    assert_eq!(bench.world.all(DisruptionBudget::KIND).count(), 0, "{}", bench.story());
 }
 
 #[test]
