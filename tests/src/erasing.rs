@@ -22,3 +22,18 @@ pub async fn erase_status(ns: &Namespace, object: &str) -> bool {
     assert!(answer.success || excused, "{}", answer.stderr);
     answer.success
 }
+
+/// Removes the status of an object that is there, however often others write to it meanwhile.
+///
+/// # Panics
+/// If it is not there, or the API server refuses it.
+pub async fn erase_status_with_retries(ns: &Namespace, object: &str) {
+    ns.eventually(&format!("the status of {object} to be erased"), || async {
+        if erase_status(ns, object).await {
+            Ok(())
+        } else {
+            Err("it is deleted, or another write came first".to_owned())
+        }
+    })
+    .await;
+}

@@ -3,7 +3,7 @@
 
 use api::etcd_backup::BackupVerification;
 use api::etcd_cluster::MemberRole;
-use e2e::erasing::erase_status;
+use e2e::erasing::erase_status_with_retries;
 use e2e::etcd::{Etcd, Writer, cluster_id, namespace, run_on_volume};
 use e2e::etcd_backup::{Backup, manifest, volume};
 use k8s_openapi::api::batch::v1::Job;
@@ -47,7 +47,7 @@ async fn backups_are_taken_of_a_follower_restored_to_verify_them_and_removed_by_
     assert!(!backup.member.contains(&leader.name), "{} leads, and the backup is of {}", leader.name, backup.member);
 
     // What is in the store is found again, and not taken again.
-    assert!(erase_status(&ns, "etcdbackup/once").await);
+    erase_status_with_retries(&ns, "etcdbackup/once").await;
     let found = once.has(2).await;
     assert_eq!(found.backups, status.backups);
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use api::etcd_cluster::EtcdCluster;
 use api::sample_db::SampleDB;
-use e2e::erasing::erase_status;
+use e2e::erasing::{erase_status, erase_status_with_retries};
 use e2e::etcd::{self, Etcd, cluster_id, ids};
 use e2e::namespace::Namespace;
 use e2e::sample_db::{self, Database};
@@ -28,7 +28,7 @@ async fn an_etcd_cluster_is_the_one_that_it_was() {
     let etcd = Etcd::apply(&ns, "web", "{size: 3}").await;
     let before = etcd.runs(3).await;
     let (pods, claims, writer) = (etcd.pod_uids().await, etcd.claim_uids().await, etcd::Writer::start(&etcd).await);
-    assert!(erase_status(&ns, "etcdcluster/web").await);
+    erase_status_with_retries(&ns, "etcdcluster/web").await;
     let after = etcd.runs(3).await;
     assert_eq!((ids(&after), cluster_id(&after)), (ids(&before), cluster_id(&before)));
     assert_eq!((etcd.pod_uids().await, etcd.claim_uids().await), (pods, claims));

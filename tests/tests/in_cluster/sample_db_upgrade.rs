@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use api::ConditionStatus::{False, True};
 use api::sample_db::{SampleDB, UpgradeResult};
-use e2e::erasing::erase_status;
+use e2e::erasing::erase_status_with_retries;
 use e2e::objects::ManagedKind;
 use e2e::patience::{Bar, Moment};
 use e2e::sample_db::{Database, UNREADABLE, Writer, namespace, until_event};
@@ -82,7 +82,7 @@ async fn a_minor_release_then_a_major_one_lose_nothing_and_say_how_long_it_took(
     db.says("UpToDate", True, "Current").await;
 
     // Were status believed, an empty volume of the default name would now be the database.
-    assert!(erase_status(&ns, "sampledb/shop").await);
+    erase_status_with_retries(&ns, "sampledb/shop").await;
     until_event(&ns, "shop", "StatusRestored").await;
     let seen = db.serves().await.status.expect("a status");
     assert_eq!((seen.storage.claim, seen.storage.claim_uid), (status.storage.claim, status.storage.claim_uid));
