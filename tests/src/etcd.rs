@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
 use crate::kubectl::Answer;
-use crate::namespace::Namespace;
+use crate::namespace::{Namespace, RESTRICTED};
 use crate::objects::ManagedKind;
 use crate::recording::Recording;
 
@@ -54,8 +54,7 @@ static TURNS: Semaphore = Semaphore::const_new(AT_A_TIME);
 /// Never: the semaphore is never closed.
 pub async fn namespace(purpose: &str) -> Namespace {
     let turn = TURNS.acquire().await.expect("turns are never closed");
-    let restricted = [("pod-security.kubernetes.io/enforce", "restricted")];
-    Namespace::labelled(purpose, &restricted).await.holding(turn)
+    Namespace::labelled(purpose, &[RESTRICTED]).await.holding(turn)
 }
 
 /// An EtcdCluster with that spec, in YAML's short form.

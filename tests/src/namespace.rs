@@ -20,6 +20,9 @@ use crate::patience::Late;
 use crate::recording::Recording;
 use crate::wait::{DEFAULT_TIMEOUT, InVain, found, try_wait};
 
+/// The label of a namespace in which pods must be restricted, as those of databases, of etcd and of their Jobs are.
+pub const RESTRICTED: (&str, &str) = ("pod-security.kubernetes.io/enforce", "restricted");
+
 /// A namespace of its own for one test; deleted when dropped.
 pub struct Namespace {
     /// Its name.

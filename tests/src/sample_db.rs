@@ -13,7 +13,7 @@ use kube::api::{DeleteParams, ListParams, PropagationPolicy};
 use serde_json::Value;
 
 use crate::kubectl::Answer;
-use crate::namespace::Namespace;
+use crate::namespace::{Namespace, RESTRICTED};
 use crate::objects::ManagedKind;
 
 mod files;
@@ -52,8 +52,6 @@ pub struct Database<'a> {
     /// Its name.
     pub name: &'a str,
 }
-
-const RESTRICTED: (&str, &str) = ("pod-security.kubernetes.io/enforce", "restricted");
 
 /// A namespace in which pods must be restricted: those of databases and of their Jobs are.
 pub async fn namespace(purpose: &str) -> Namespace {

@@ -1,7 +1,7 @@
 //! The MyApp reports what keeps its pods from running, and pods that ran keep running.
 
 use api::my_app::{MyApp, MyAppPhase};
-use e2e::namespace::Namespace;
+use e2e::namespace::{Namespace, RESTRICTED};
 use e2e::objects::{ManagedKind, phase, status};
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::ListParams;
@@ -152,8 +152,7 @@ async fn a_webhook_that_rejects_all_pods_is_reported_and_the_old_pods_serve() {
 
 #[tokio::test]
 async fn a_restricted_namespace_needs_restricted_security() {
-    let restricted = [("pod-security.kubernetes.io/enforce", "restricted")];
-    let ns = Namespace::labelled("restricted", &restricted).await;
+    let ns = Namespace::labelled("restricted", &[RESTRICTED]).await;
     // An image that runs as a numeric user other than root.
     ns.apply(&my_app("web", "{replicas: 1, image: 'localhost/multi-operator-pause:1'}")).await;
     let message = stalled(&ns, "FailedCreate").await;

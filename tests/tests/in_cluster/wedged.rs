@@ -6,7 +6,7 @@
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
-use e2e::namespace::Namespace;
+use e2e::namespace::{Namespace, RESTRICTED};
 use e2e::wait::try_wait;
 use futures::FutureExt;
 use futures::StreamExt;
@@ -26,8 +26,6 @@ mod stopped;
 const REACHED: Duration = Duration::from_secs(400);
 /// How many states are brought about at a time: each starts servers of its own.
 const AT_A_TIME: usize = 3;
-/// Pods in these namespaces must be restricted: those of databases and of members are.
-const RESTRICTED: [(&str, &str); 1] = [("pod-security.kubernetes.io/enforce", "restricted")];
 
 /// A condition that names a state for as long as it lasts.
 #[derive(Clone, Copy)]
@@ -119,7 +117,7 @@ fn state<'t, F>(name: &'static str, turn: &'t Namespace, reach: impl FnOnce(Name
 where
     F: Future<Output = Wedge> + 't,
 {
-    let reach = async move { reach(turn.another("wedged", &RESTRICTED).await).await };
+    let reach = async move { reach(turn.another("wedged", &[RESTRICTED]).await).await };
     (name, reach.boxed_local())
 }
 

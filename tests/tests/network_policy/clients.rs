@@ -1,14 +1,14 @@
 //! Who may use databases and etcd: pods that bear the label for it, in the same namespace.
 
 use e2e::etcd::Etcd;
-use e2e::namespace::Namespace;
+use e2e::namespace::{Namespace, RESTRICTED};
 use e2e::sample_db::Database;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use serde_json::json;
 
 use crate::probe::{MAY_I_USE_TLS, MEMBERS, Probe, VERSION};
-use crate::stage::{RESTRICTED, guarded, shared};
+use crate::stage::{guarded, shared};
 
 /// The address of a pod.
 pub(crate) async fn address(ns: &Namespace, pod: &str) -> String {

@@ -6,6 +6,7 @@ use api::etcd_cluster::EtcdCluster;
 use e2e::cluster::SYSTEM;
 use e2e::etcd::{Etcd, ids};
 use e2e::kubectl::kubectl;
+use e2e::namespace::RESTRICTED;
 use e2e::objects::{ManagedKind, serves};
 use e2e::wait::{DEFAULT_TIMEOUT, wait_until};
 use k8s_openapi::api::core::v1::Pod;
@@ -13,7 +14,7 @@ use kube::ResourceExt;
 use serde_json::json;
 
 use crate::probe::{MEMBERS, Probe, VERSION};
-use crate::stage::{RESTRICTED, alone, directory, guarded, namespace, shared};
+use crate::stage::{alone, directory, guarded, namespace, shared};
 
 #[tokio::test]
 async fn the_manager_reaches_nothing_but_what_it_works_with() {

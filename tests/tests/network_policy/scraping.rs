@@ -3,12 +3,12 @@
 use e2e::cluster::SYSTEM;
 use e2e::etcd::Etcd;
 use e2e::kubectl::kubectl;
-use e2e::namespace::Namespace;
+use e2e::namespace::{Namespace, RESTRICTED};
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::json;
 
 use crate::probe::Probe;
-use crate::stage::{RESTRICTED, guarded, namespace, shared};
+use crate::stage::{guarded, namespace, shared};
 
 const METRICS: &str = "GET /metrics HTTP/1.0\\r\\n\\r\\n";
 

@@ -4,15 +4,12 @@ use std::path::PathBuf;
 
 use e2e::cluster;
 use e2e::kubectl::kubectl;
-use e2e::namespace::Namespace;
+use e2e::namespace::{Namespace, RESTRICTED};
 use k8s_openapi::api::core::v1::Node;
 use kube::Api;
 use kube::api::ListParams;
 use serde_json::json;
 use tokio::sync::{OnceCell, RwLock, RwLockReadGuard, RwLockWriteGuard};
-
-/// Pods in it must be restricted, as those of databases, of etcd and of probes are.
-pub(crate) const RESTRICTED: (&str, &str) = ("pod-security.kubernetes.io/enforce", "restricted");
 
 /// Tests that run side by side, against the one that changes the manager's policies. Taken once per test, before anything else: a
 /// test with two namespaces must not wait for its second one behind a test that waits for the first.
