@@ -189,13 +189,10 @@ fn wait(child: &mut Child, timeout: Duration, goal: Option<&str>) -> io::Result<
             child.wait()?;
             return Ok(None);
         }
-        match &mut progress {
-            Some(progress) => {
-                progress.heartbeat();
-                progress.pause();
-            }
-            None => thread::sleep(Duration::from_millis(20)),
+        if let Some(progress) = &mut progress {
+            progress.heartbeat();
         }
+        thread::sleep(Duration::from_millis(20));
     }
 }
 
