@@ -6,6 +6,7 @@ use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::etcd_cluster::EtcdRestoreSource;
 use crate::s3::S3Location;
 use crate::store::{AbsLocation, GcsLocation, OssLocation, StoreLocation};
 
@@ -160,6 +161,27 @@ impl EtcdBackupSpec {
     #[must_use]
     pub fn store(&self) -> Option<StoreLocation<'_>> {
         StoreLocation::of(self.s3.as_ref(), self.abs.as_ref(), self.gcs.as_ref(), self.oss.as_ref())
+    }
+
+    /// The snapshot of a backup that the EtcdBackup of this name took, as a cluster begins with it; none if the status does not say
+    /// where it is.
+    #[must_use]
+    pub fn source_of(&self, name: &str, backup: &EtcdBackupEntry) -> Option<EtcdRestoreSource> {
+        let mut source = EtcdRestoreSource {
+            s3: self.s3.clone(),
+            abs: self.abs.clone(),
+            gcs: self.gcs.clone(),
+            oss: self.oss.clone(),
+            sha256: Some(backup.sha256.clone()).filter(|sum| !sum.is_empty()),
+            ..EtcdRestoreSource::default()
+        };
+        if let Some(pvc) = &self.pvc {
+            source.claim_name = Some(pvc.claim_name.clone());
+            source.file = Some(format!("{}/{}.db", pvc.path.as_deref().unwrap_or(name), backup.name));
+            return Some(source);
+        }
+        source.path_mut()?.clone_from(backup.path.as_ref()?);
+        Some(source)
     }
 
     /// How many seconds the transfer of a snapshot may take.

@@ -11,6 +11,7 @@ use crate::time::LASTING_SPAN;
 
 pub mod condition_type;
 mod defragmentation;
+mod deletion;
 mod options;
 mod pod;
 mod reason;
@@ -22,6 +23,7 @@ mod storage;
 mod tls;
 
 pub use defragmentation::{DEFRAGMENT, EtcdDefragmentation, EtcdDefragmentationStatus, MaintenanceWindow};
+pub use deletion::BeforeDeletion;
 pub use options::ALLOWED_OPTIONS;
 pub use pod::PodPolicy;
 pub(crate) use pod::{DENIED_ENV, DENIED_ENV_MESSAGE, LABELS};
@@ -31,7 +33,7 @@ pub use restore::{EtcdRestoreProgress, EtcdRestoreSource, RestoreOutcome, Restor
 pub use service::ClientService;
 pub use status::{EtcdClusterPhase, EtcdClusterStatus, EtcdStorageStatus, MemberRole, MemberStatus, Members};
 pub use storage::{EtcdStorage, OnDelete};
-pub use tls::{MemberSecret, StaticTls, TlsPolicy};
+pub use tls::{IssuedTls, MemberSecret, ROTATE_AUTHORITIES, StaticTls, TlsPolicy};
 
 /// The annotation that assigns a cluster to a kind of install.
 pub const SCOPE: &str = "etcd.database.coreos.com/scope";
@@ -195,6 +197,10 @@ pub struct EtcdClusterSpec {
     /// Recovery from a lost quorum that cannot return, because the volumes of a majority are gone. Default: a user decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recovery: Option<EtcdRecovery>,
+
+    /// What the operator does before it deletes the members. Default: nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_delete: Option<BeforeDeletion>,
 
     /// How long a member may be lost with its node, such as `10m`, before another one replaces it elsewhere; the others must have
     /// quorum without it. Its volume stays, whatever `storage.onDelete` says. Default: none, so it waits for its node.

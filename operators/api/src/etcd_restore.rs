@@ -14,7 +14,7 @@ mod reason;
 mod status;
 
 pub use reason::EtcdRestoreReason;
-pub use status::{EtcdRestorePhase, EtcdRestoreStatus, VerifiedSnapshot};
+pub use status::{EtcdRestorePhase, EtcdRestoreStatus, ResolvedBackup, VerifiedSnapshot};
 
 /// A restore of an EtcdCluster from a snapshot.
 #[derive(CustomResource, KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -44,12 +44,14 @@ pub use status::{EtcdRestorePhase, EtcdRestoreStatus, VerifiedSnapshot};
 )]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new(
-    "has(self.pvc) == (self.?backupStorageType.orValue('PVC') == 'PVC') && has(self.s3) == (self.?backupStorageType.orValue('') == 'S3') && \
+    "has(self.etcdBackup) ? ![has(self.pvc), has(self.s3), has(self.abs), has(self.gcs), has(self.oss)].exists(one, one) && \
+     self.?backupStorageType.orValue('PVC') == 'PVC' : \
+     has(self.pvc) == (self.?backupStorageType.orValue('PVC') == 'PVC') && has(self.s3) == (self.?backupStorageType.orValue('') == 'S3') && \
      has(self.abs) == (self.?backupStorageType.orValue('') == 'ABS') && has(self.gcs) == (self.?backupStorageType.orValue('') == 'GCS') && \
      has(self.oss) == (self.?backupStorageType.orValue('') == 'OSS')"
 ).message(
-    "set the field of spec.backupStorageType and no other: spec.pvc for PVC, which is the default, spec.s3 for S3, and in the same \
-     way spec.abs, spec.gcs and spec.oss"
+    "set either spec.etcdBackup, or the field of spec.backupStorageType and no other: spec.pvc for PVC, which is the default, spec.s3 for \
+     S3, and in the same way spec.abs, spec.gcs and spec.oss"
 ))]
 #[x_kube(validation = Rule::new("self.etcdCluster == oldSelf.etcdCluster")
     .message("spec.etcdCluster cannot be changed: create another EtcdRestore"))]
@@ -57,7 +59,11 @@ pub struct EtcdRestoreSpec {
     /// EtcdCluster in the same namespace that begins again.
     pub etcd_cluster: ClusterRef,
 
-    /// Where the snapshot is: PVC, S3, ABS, GCS or OSS. Default: PVC.
+    /// EtcdBackup in the same namespace that took the snapshot, in place of the fields that say where it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub etcd_backup: Option<BackupRef>,
+
+    /// Where the snapshot is, unless etcdBackup says so: PVC, S3, ABS, GCS or OSS. Default: PVC.
     #[serde(default)]
     pub backup_storage_type: StorageType,
 
@@ -105,10 +111,14 @@ pub struct EtcdRestoreSpec {
 }
 
 impl EtcdRestoreSpec {
-    /// The snapshot, as the members' pods get it.
+    /// The snapshot, as the members' pods get it; none as long as the status of this generation does not say which backup it is.
     #[must_use]
-    pub fn source(&self) -> EtcdRestoreSource {
-        EtcdRestoreSource {
+    pub fn source(&self, status: &EtcdRestoreStatus, generation: i64) -> Option<EtcdRestoreSource> {
+        if self.etcd_backup.is_some() {
+            let resolved = status.backup.as_ref().filter(|backup| backup.generation == generation)?;
+            return Some(resolved.source.clone());
+        }
+        Some(EtcdRestoreSource {
             claim_name: self.pvc.as_ref().map(|pvc| pvc.claim_name.clone()),
             file: self.pvc.as_ref().map(|pvc| pvc.file.clone()),
             s3: self.s3.clone(),
@@ -116,8 +126,22 @@ impl EtcdRestoreSpec {
             gcs: self.gcs.clone(),
             oss: self.oss.clone(),
             sha256: self.sha256.clone(),
-        }
+        })
     }
+}
+
+/// A backup of an EtcdBackup in the same namespace.
+#[derive(KubeSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BackupRef {
+    /// Name of the EtcdBackup.
+    #[schemars(length(min = 1, max = 46))]
+    pub name: String,
+
+    /// Which of its backups: one of `status.backups[].name`. Default: the newest one, at the time of the verification.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253))]
+    pub backup: Option<String>,
 }
 
 /// A snapshot on a volume.

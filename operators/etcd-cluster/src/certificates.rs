@@ -17,6 +17,9 @@ use rustls::{CertificateError, ClientConfig, Error, RootCertStore};
 
 use crate::plan::CertificateRenewal;
 
+pub(crate) mod generated;
+pub mod issuance;
+
 /// The three files of a Secret, in PEM.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct TlsPem {
@@ -199,6 +202,11 @@ impl TlsIdentity {
         let own = self.validity(&self.leaf).map(|valid| of(self.pem.file(|names| names.certificate), valid));
         let last = self.authorities.iter().filter_map(|authority| self.validity(authority)).max_by_key(|valid| valid.1);
         own.into_iter().chain(last.map(|valid| of(self.pem.file(|names| names.authorities), valid))).collect()
+    }
+
+    /// When the certificate is valid.
+    pub(crate) fn valid(&self) -> Option<(Timestamp, Timestamp)> {
+        self.validity(&self.leaf)
     }
 
     /// When a certificate is valid: what its rejection at other times says.

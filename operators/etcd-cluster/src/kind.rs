@@ -17,6 +17,7 @@ impl CustomKind for EtcdClusterKind {
         api::etcd_cluster::MOVE_LEADER,
         api::etcd_cluster::ADOPT,
         api::etcd_cluster::RECOVER_WITHOUT,
+        api::etcd_cluster::ROTATE_AUTHORITIES,
     ];
     const FREE: &'static [&'static str] = &[
         "pod.affinity",
@@ -43,6 +44,12 @@ impl CustomKind for EtcdBackupKind {
     const ANNOTATIONS: &'static [&'static str] = &[api::etcd_backup::BACKUP_NOW];
     type Spec = api::etcd_backup::EtcdBackupSpec;
     type Status = api::etcd_backup::EtcdBackupStatus;
+
+    /// Its cluster, which may begin again from a backup.
+    fn belongs_to(spec: &Self::Spec) -> Option<Owner> {
+        let name = &spec.cluster_ref.as_ref()?.name;
+        Some(Owner { kind: EtcdCluster::KIND.qualified().into(), name: name.as_str().into() })
+    }
 }
 
 /// The cached part of an EtcdBackup.

@@ -21,11 +21,13 @@ mod agent_pod;
 pub mod backup;
 pub mod certificates;
 pub mod etcd;
+mod issuance;
 mod kind;
 mod metrics;
 pub mod observe;
 pub mod plan;
 mod preconditions;
+pub mod referenced;
 pub mod restore;
 mod scope;
 
@@ -37,16 +39,19 @@ pub use scope::Scope;
 use etcd::{EtcdClient, GrpcEtcdClient};
 use observe::Stores;
 use observe::live::LiveSystems;
-use plan::{EtcdAct, EtcdPlan, Observed};
+use plan::{EtcdAct, EtcdChange, EtcdPlan, Observed};
 
 /// The permissions of the controllers in each watched namespace.
 pub const PERMISSIONS: &[Permission] = &[
     // `patch` for the finalizer, which is metadata.
     Permission { group: api::ETCD_GROUP, resources: &["etcdclusters"], verbs: &["get", "list", "watch", "patch"] },
+    // `patch` for the annotation that requests the last backup of a cluster.
+    Permission { group: api::ETCD_GROUP, resources: &["etcdbackups"], verbs: &["get", "list", "watch", "patch"] },
+    // A cluster that has lost all volumes begins again from a backup.
     Permission {
         group: api::ETCD_GROUP,
-        resources: &["etcdbackups", "etcdrestores"],
-        verbs: &["get", "list", "watch"],
+        resources: &["etcdrestores"],
+        verbs: &["get", "list", "watch", "create", "delete"],
     },
     Permission {
         group: api::ETCD_GROUP,
@@ -72,8 +77,8 @@ pub const PERMISSIONS: &[Permission] = &[
     },
     // To find out whether cluster DNS publishes a pod; read while a member joins.
     Permission { group: "discovery.k8s.io", resources: &["endpointslices"], verbs: &["list"] },
-    // The certificates of clusters with TLS, by name.
-    Permission { group: "", resources: &["secrets"], verbs: &["get"] },
+    // The certificates of clusters with TLS, by name: users provide them, or the operator issues them.
+    Permission { group: "", resources: &["secrets"], verbs: &["get", "create", "update"] },
     // To find out whether the namespace assigns the user ids of pods (OpenShift); read before pods are created.
     Permission { group: "", resources: &["namespaces"], verbs: &["get"] },
 ];
@@ -87,6 +92,8 @@ pub struct Settings {
     pub all_namespaces: bool,
     /// The image with the agent.
     pub agent_image: Arc<str>,
+    /// The domain of the Kubernetes cluster, which certificates name.
+    pub cluster_domain: Arc<str>,
 }
 
 /// The operator: the stores that it reads, and the live systems that it queries and changes.
@@ -107,6 +114,27 @@ impl<E: EtcdClient> EtcdClusterOperator<E> {
     pub fn new(cache: &mut Cache, client: Client, etcd: E, settings: Settings) -> Self {
         Self { stores: Stores::new(cache), live: LiveSystems::new(client, etcd), settings }
     }
+
+    async fn change(&self, endpoints: &[Box<str>], change: &EtcdChange) -> Result<(), Error> {
+        if let EtcdChange::Remove { absent, staying, .. } = change {
+            preconditions::must_be_absent(&self.live.client, absent).await?;
+            preconditions::must_stay(&self.live.client, staying).await?;
+        }
+        match self.live.etcd.act(endpoints, change).await {
+            // etcd accepts the change later. The next reconcile retries it, and the status reports that meanwhile.
+            Err(Error::Transient { reason, message, .. })
+                if reason.is_one_of(&[EtcdClusterReason::WaitingForEtcd, EtcdClusterReason::LearnerNotInSync]) =>
+            {
+                tracing::debug!(%reason, "{message}");
+                Ok(())
+            }
+            Ok(()) => {
+                tracing::info!(?change, "etcd changed");
+                Ok(())
+            }
+            failed => failed,
+        }
+    }
 }
 
 impl<E: EtcdClient> Operator for EtcdClusterOperator<E> {
@@ -125,10 +153,11 @@ impl<E: EtcdClient> Operator for EtcdClusterOperator<E> {
         watches.children(&self.stores.services);
         watches.children(&self.stores.budgets);
         watches.children(&self.stores.restores);
+        watches.children(&self.stores.backups);
     }
 
     async fn observe(&self, cluster: &Arc<EtcdCluster>) -> Result<Observed, Error> {
-        let mut queries = self.live.queries(&cluster.meta.key);
+        let mut queries = self.live.queries(&cluster.meta.key, &self.settings.cluster_domain);
         let observed = observe::observe(&self.stores, &mut queries, &self.settings.agent_image, cluster).await?;
         metrics::set(&observed);
         Ok(observed)
@@ -138,25 +167,13 @@ impl<E: EtcdClient> Operator for EtcdClusterOperator<E> {
         plan::plan(observed, now)
     }
 
-    async fn act(&self, _: &Arc<EtcdCluster>, act: EtcdAct) -> Result<(), Error> {
-        if let plan::EtcdChange::Remove { absent, staying, .. } = &act.change {
-            preconditions::must_be_absent(&self.live.client, absent).await?;
-            preconditions::must_stay(&self.live.client, staying).await?;
-        }
-        let change = act.change.clone();
-        match self.live.etcd.act(act).await {
-            // etcd accepts the change later. The next reconcile retries it, and the status reports that meanwhile.
-            Err(Error::Transient { reason, message, .. })
-                if reason.is_one_of(&[EtcdClusterReason::WaitingForEtcd, EtcdClusterReason::LearnerNotInSync]) =>
-            {
-                tracing::debug!(%reason, "{message}");
-                Ok(())
+    async fn act(&self, cluster: &Arc<EtcdCluster>, act: EtcdAct) -> Result<(), Error> {
+        match act {
+            EtcdAct::Change { endpoints, change } => self.change(&endpoints, &change).await,
+            EtcdAct::IssueCertificates { issued, members } => {
+                let cluster = plan::issued_tls::with(cluster, issued);
+                self.live.issue_certificates(&cluster, &self.settings.cluster_domain, &members).await
             }
-            Ok(()) => {
-                tracing::info!(?change, "etcd changed");
-                Ok(())
-            }
-            failed => failed,
         }
     }
 

@@ -14,7 +14,6 @@ use runtime::projections::{Pod, Pvc};
 use serde_json::Value;
 
 use crate::EtcdCluster;
-use crate::certificates::TlsIdentity;
 use crate::etcd::{MemberEndpoint, MemberTls};
 use crate::plan::known_good::KnownGoodConfig;
 use crate::plan::placement::TrialFeasibility;
@@ -22,6 +21,8 @@ use crate::plan::recovered::with_recovered_status;
 use crate::plan::unlabeled::{self, PodLookup, claims};
 use crate::plan::version::Version;
 use crate::plan::{self, Etcd, NextCheck, Observed, member_set, names, objects};
+
+use certificates::Identities;
 
 pub(crate) mod by_name;
 mod certificates;
@@ -52,22 +53,23 @@ pub async fn observe(
 ) -> Result<Observed, Error> {
     let cached = stores.read(cluster);
     let Cached { peers, clients, budget, mut pods, image_check, trials, foreign, mut claims, restores, .. } = cached;
-    let missing_pods = cached.missing_pods;
-    let cluster = &plan::restore::effective(cluster, &restores);
+    let (missing_pods, backups) = (cached.missing_pods, cached.backups);
+    let cluster = &plan::restore::effective(&plan::issued_tls::effective(cluster), &restores);
     let (names_taken, names_terminating) = read_pods(queries, cluster, missing_pods, &mut pods).await;
     claims::accept_unlabeled(cluster, &pods, &mut claims);
     let mut claim_lookups = read_claims(queries, cluster, &pods, &mut claims, None).await;
     let (cluster, refusal) = plan::effective_tls::effective(cluster, &pods, &claims);
     // The latched cluster id decides whose answers count.
     let cluster = &with_recovered_status(&cluster, &claims);
-    let (tls, identity) = certificates::observe(queries, cluster, refusal, &pods).await;
-    let etcd = query_etcd(queries, cluster, &endpoints(cluster, &pods, identity.as_ref())).await;
+    let (tls, identities) = certificates::observe(queries, cluster, refusal, &pods).await;
+    let etcd = query_etcd(queries, cluster, &endpoints(cluster, &pods, &identities)).await;
     claim_lookups.extend(read_claims(queries, cluster, &pods, &mut claims, Some(&etcd)).await);
     let mut observed = Observed {
         peers,
         clients,
         budget,
         restores,
+        backups,
         restore_unreadable: cached.restore_unreadable,
         etcd,
         claims,
@@ -145,9 +147,9 @@ async fn read_claims(
 }
 
 /// The members that can be queried: those whose pods have an address. Without an identity, a member with TLS does not answer.
-fn endpoints(cluster: &EtcdCluster, pods: &[Arc<Pod>], identity: Option<&Arc<TlsIdentity>>) -> Vec<MemberEndpoint> {
+fn endpoints(cluster: &EtcdCluster, pods: &[Arc<Pod>], identities: &Identities) -> Vec<MemberEndpoint> {
     let endpoint = |pod: &Arc<Pod>| {
-        let identity = identity.filter(|_| plan::effective_tls::serves_clients_with_tls(pod));
+        let identity = plan::effective_tls::operator_secret_of(pod).and_then(|secret| identities.get(secret));
         Some(MemberEndpoint {
             pod: pod.meta.key.name.clone(),
             address: pod.details.as_ref()?.ip.clone()?,

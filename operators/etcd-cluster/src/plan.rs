@@ -10,6 +10,7 @@ use runtime::projections::{Pod, PodDetails, Pvc};
 
 mod act;
 mod adoption;
+mod backups;
 mod claim_copies;
 mod clock;
 mod defragmentation;
@@ -21,6 +22,7 @@ mod explanation;
 pub mod hibernation;
 mod hold;
 pub mod image_check;
+pub mod issued_tls;
 pub mod known_good;
 mod leaving_3_6;
 pub mod list_of_one;
@@ -48,10 +50,11 @@ mod upkeep;
 pub mod version;
 mod volume;
 
-pub use act::{EtcdAct, EtcdChange, EtcdPlan};
+pub use act::{EtcdAct, EtcdChange, EtcdPlan, MembersKnow};
 pub use explanation::Explanation;
 pub use observed::{
-    Alarm, CertificateRenewal, Defragmentation, EndpointStatus, Etcd, ForeignPod, ListedMember, Observed, ObservedTls,
+    Alarm, CertificateRenewal, Defragmentation, DueIssuance, EndpointStatus, Etcd, ForeignPod, ListedMember, Observed,
+    ObservedTls,
 };
 
 use desired::Desired;

@@ -24,6 +24,7 @@ mod job;
 pub mod observe;
 pub mod observed;
 pub mod plan;
+mod resolve;
 mod status;
 
 /// The operator of EtcdRestore: the stores that it reads, and the API server.

@@ -9,7 +9,7 @@ use api::Reason;
 use api::etcd_cluster::EtcdClusterReason;
 use etcd_client::{AlarmAction, AlarmOptions, AlarmType};
 use etcd_cluster::etcd::{EtcdClient, GrpcEtcdClient, MemberEndpoint};
-use etcd_cluster::plan::{Alarm, EndpointStatus, Etcd, EtcdAct, EtcdChange, ListedMember};
+use etcd_cluster::plan::{Alarm, EndpointStatus, Etcd, EtcdChange, ListedMember};
 
 #[path = "live/process.rs"]
 mod process;
@@ -45,8 +45,8 @@ async fn until_up(client: &GrpcEtcdClient, endpoints: &[MemberEndpoint]) -> Etcd
 }
 
 async fn act(client: &GrpcEtcdClient, via: &[&Process], change: EtcdChange) -> Result<(), Reason> {
-    let via = via.iter().map(|process| process.host.as_str().into()).collect();
-    client.act(EtcdAct { endpoints: via, change }).await.map_err(|error| error.reason())
+    let via: Vec<Box<str>> = via.iter().map(|process| process.host.as_str().into()).collect();
+    client.act(&via, &change).await.map_err(|error| error.reason())
 }
 
 /// Retries a change until etcd accepts it: after another change, that takes seconds.

@@ -3,6 +3,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
+use etcd_cluster::plan::issued_tls;
 use etcd_cluster::{EtcdBackupOperator, EtcdClusterOperator, EtcdRestoreOperator};
 use kube::Client;
 use runtime::cache::{Cache, KindHealth};
@@ -165,6 +166,12 @@ fn catalog(environment: impl Fn(&str) -> Option<String>, lease: &LeaseName) -> K
     Key::new(own.as_deref().unwrap_or(&lease.namespace), sample_db::CATALOG)
 }
 
+/// The domain of the Kubernetes cluster, as the manager's own pod knows it.
+fn cluster_domain() -> Arc<str> {
+    let resolver = std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
+    issued_tls::domain(&resolver).unwrap_or(issued_tls::DEFAULT_DOMAIN).into()
+}
+
 /// The settings of the operator of EtcdCluster. The manager looks up the agent's image only if an operator that needs it runs.
 async fn etcd_settings(args: &Args, client: &Client, selected: &[&str]) -> etcd_cluster::Settings {
     let users_of_agent = [
@@ -180,7 +187,7 @@ async fn etcd_settings(args: &Args, client: &Client, selected: &[&str]) -> etcd_
         Arc::default()
     };
     let all_namespaces = args.watch_namespaces.0.is_empty();
-    etcd_cluster::Settings { scope: args.etcd_scope, all_namespaces, agent_image }
+    etcd_cluster::Settings { scope: args.etcd_scope, all_namespaces, agent_image, cluster_domain: cluster_domain() }
 }
 
 /// The controllers, which only a leader runs.

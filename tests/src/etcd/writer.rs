@@ -36,6 +36,9 @@ pub struct Verdict {
     pub wrong: Vec<String>,
     /// How often each error was answered.
     pub errors: BTreeMap<String, u64>,
+    /// How many authorities its next connection with TLS accepts.
+    #[serde(default)]
+    pub authorities: usize,
     /// How many times as slow as the reference machine this one was while the writer wrote.
     #[serde(skip)]
     pub slowness: f64,
@@ -63,15 +66,21 @@ impl<'a> Writer<'a> {
     /// Starts it with a pause between puts, and values of so many bytes.
     pub async fn with(etcd: &Etcd<'a>, pause_ms: u64, bytes: u64) -> Self {
         let pod = format!("{}-writer", etcd.name);
-        Self::at(etcd, pod, "http", &format!("{pause_ms}', '{bytes}")).await
+        Self::at(etcd, pod, "http", &format!("{pause_ms}', '{bytes}"), "writer").await
     }
 
     /// Starts one that has the certificate in the Secret `writer`, and writes with TLS or without.
     pub async fn with_certificate(etcd: &Etcd<'a>, scheme: &str) -> Self {
-        Self::at(etcd, format!("{}-writer-{scheme}", etcd.name), scheme, "100").await
+        Self::at(etcd, format!("{}-writer-{scheme}", etcd.name), scheme, "100", "writer").await
     }
 
-    async fn at(etcd: &Etcd<'a>, pod: String, scheme: &str, arguments: &str) -> Self {
+    /// Starts one that has the certificate which the operator issues for applications.
+    pub async fn with_issued_certificate(etcd: &Etcd<'a>) -> Self {
+        let secret = format!("{}-client-tls", etcd.name);
+        Self::at(etcd, format!("{}-writer-issued", etcd.name), "https", "100", &secret).await
+    }
+
+    async fn at(etcd: &Etcd<'a>, pod: String, scheme: &str, arguments: &str, secret: &str) -> Self {
         let (ns, cluster, begun) = (etcd.ns, etcd.name, Moment::now());
         ns.apply(&format!(
             "
@@ -89,7 +98,7 @@ spec:
     args: ['{scheme}://{cluster}-client.{namespace}.svc:2379', '{arguments}']
     volumeMounts: [{{name: tls, mountPath: /tls, readOnly: true}}]
     securityContext: {{allowPrivilegeEscalation: false, capabilities: {{drop: [ALL]}}, readOnlyRootFilesystem: true}}
-  volumes: [{{name: tls, secret: {{secretName: writer, optional: true}}}}]
+  volumes: [{{name: tls, secret: {{secretName: {secret}, optional: true}}}}]
 ",
             namespace = ns.name
         ))
@@ -104,6 +113,15 @@ spec:
         let reported = self.ns.proxied(&self.pod, 8080, path).await?;
         let verdict: Verdict = serde_json::from_str(&reported).map_err(|error| format!("{error}: {reported}"))?;
         Ok(Verdict { slowness: self.begun.passed().slowness(), ..verdict })
+    }
+
+    /// Waits until its next connection accepts so many authorities.
+    pub async fn knows_authorities(&self, count: usize) {
+        let knows = || async {
+            let found = self.ask("progress").await?.authorities;
+            if found == count { Ok(()) } else { Err(format!("it knows {found}")) }
+        };
+        self.ns.eventually(&format!("the writer to know {count} authorities"), knows).await;
     }
 
     /// Waits until so many more puts have been acknowledged.

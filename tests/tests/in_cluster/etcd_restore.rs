@@ -53,9 +53,15 @@ async fn a_new_cluster_begins_with_a_backup_of_another_one() {
     let missing = Etcd::apply(&ns, "missing", "{size: 1, restore: {claimName: store, file: b/none.db}}").await;
     let told = damaged.reports(&["restoring the snapshot damaged.db of the PVC store", "sha256"]).await;
     println!("of a damaged snapshot it says: {}", told.message);
-    let told = missing.reports(&["restoring the snapshot b/none.db of the PVC store", "there is no snapshot"]).await;
+    let told =
+        missing.reports(&["restoring the snapshot b/none.db of the PVC store", "there is no snapshot", "b.db"]).await;
     println!("of a missing one it says: {}", told.message);
     assert_eq!(cluster_id(&ns.get::<EtcdCluster>("damaged").await), None, "no cluster was begun with it");
+    // What it has left behind is not in the way of the corrected one.
+    drop(ns.kubectl(&["delete", "etcd", "missing"]).await.ok());
+    let corrected = Etcd::apply(&ns, "missing", "{size: 1, restore: {claimName: store, file: b/b.db}}").await;
+    corrected.runs(1).await;
+    assert_eq!(corrected.value("kept").await, "two");
 
     for (name, spec, told) in [
         (

@@ -12,6 +12,8 @@ use serde_json::json;
 
 #[path = "etcd_tls/authority.rs"]
 mod authority;
+#[path = "etcd_tls/issued.rs"]
+mod issued;
 
 use authority::{Authority, DAYS, Layout};
 

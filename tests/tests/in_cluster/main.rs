@@ -17,6 +17,7 @@ mod etcd_create;
 mod etcd_deletion;
 mod etcd_diagnosis;
 mod etcd_ephemeral;
+mod etcd_from_backup;
 mod etcd_hibernate;
 mod etcd_leader;
 mod etcd_old;

@@ -145,6 +145,8 @@ reasons! {
         TLSSecretInvalid,
         /// The spec asks for a version that cannot follow the current one.
         UpgradeRefused,
+        /// An EtcdBackup takes the last backup before the cluster is deleted.
+        TakingLastBackup,
         /// A member changes to the requested version.
         Upgrading,
         /// All members run the target version.
@@ -192,7 +194,7 @@ reasons! {
         Recovered,
         /// A recovery from a lost quorum ended without a change, or was requested while there was quorum.
         RecoveryCanceled,
-        /// Quorum is lost, and the operator begins to recover the cluster from one member.
+        /// Quorum is lost, and the operator begins to recover the cluster from one member, or from a backup.
         RecoveryStarted,
         /// The operator replaces a member that cannot come back.
         ReplacingDeadMember = "Replacing Dead Member",

@@ -41,8 +41,8 @@ pub enum RecoveryPolicy {
     /// A user, by the annotation `example.com/recover-without`; the condition has the command.
     #[default]
     Manual,
-    /// The operator, if the volumes of the lost members are gone. A member that only does not answer, for example because its
-    /// node is down, is never given up without a user.
+    /// The operator, if the volumes of the lost members are gone; if all are, the cluster begins again from the newest backup that an
+    /// EtcdBackup has of it. A member that only does not answer, for example because its node is down, is never given up without a user.
     Automatic,
 }
 

@@ -65,6 +65,13 @@ impl EtcdRestoreSource {
     pub fn store(&self) -> Option<StoreLocation<'_>> {
         StoreLocation::of(self.s3.as_ref(), self.abs.as_ref(), self.gcs.as_ref(), self.oss.as_ref())
     }
+
+    /// Bucket and key, if it is in an object store.
+    pub(crate) fn path_mut(&mut self) -> Option<&mut String> {
+        let (s3, abs) = (self.s3.as_mut().map(|at| &mut at.path), self.abs.as_mut().map(|at| &mut at.path));
+        let (gcs, oss) = (self.gcs.as_mut().map(|at| &mut at.path), self.oss.as_mut().map(|at| &mut at.path));
+        s3.or(abs).or(gcs).or(oss)
+    }
 }
 
 /// The last EtcdRestore of the cluster.

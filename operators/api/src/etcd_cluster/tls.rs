@@ -1,13 +1,27 @@
-//! TLS, with the fields of the archived operator.
+//! TLS, with the fields of the archived operator, and certificates that this one issues.
 
 use kube::KubeSchema;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// The annotation that replaces the authorities of [`IssuedTls`] by new ones, once for each new value.
+pub const ROTATE_AUTHORITIES: &str = "example.com/rotate-authorities";
+
 /// TLS between members and for clients.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("!has(self.static) || !has(self.issued)")
+    .message("TLS.static and TLS.issued exclude each other: either you provide the certificates, or the operator issues them"))]
+#[x_kube(validation = Rule::new(
+    "!(oldSelf.?static.?member.?peerSecret.orValue('') != '' && self.?issued.?members.orValue(false)) && \
+     !(self.?static.?member.?peerSecret.orValue('') != '' && oldSelf.?issued.?members.orValue(false))"
+).message(
+    "TLS between members cannot change between TLS.static and TLS.issued: members would reject one another while they restart; restore \
+     a backup into a new cluster"
+))]
 pub struct TlsPolicy {
+    /// Certificates that the operator issues and renews, by authorities of its own for this cluster. Default: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub issued: Option<IssuedTls>,
     /// Certificates from Secrets.
     #[serde(default, rename = "static", skip_serializing_if = "Option::is_none")]
     pub static_: Option<StaticTls>,
@@ -34,6 +48,30 @@ impl TlsPolicy {
     pub fn operator_secret(&self) -> Option<&str> {
         given(self.static_.as_ref()?.operator_secret.as_ref())
     }
+}
+
+/// Where the operator uses certificates that it issues.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("self.members || self.clients").message("TLS.issued is of no use without members and clients"))]
+pub struct IssuedTls {
+    /// Whether members use TLS among themselves. Decided at creation. Default: true.
+    #[serde(default = "yes")]
+    pub members: bool,
+    /// Whether members serve clients with TLS, who then need a certificate, such as that of the Secret `<name>-client-tls`. Default:
+    /// true.
+    #[serde(default = "yes")]
+    pub clients: bool,
+}
+
+impl Default for IssuedTls {
+    fn default() -> Self {
+        Self { members: true, clients: true }
+    }
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// As in the archived operator, an empty name is none.

@@ -5,6 +5,10 @@ use crate::reason::reasons;
 reasons! {
     /// Reasons of an EtcdRestore's conditions, in addition to [`ReconcileReason`](crate::ReconcileReason).
     EtcdRestoreReason {
+        /// The EtcdBackup, or the backup that the spec refers to, does not exist.
+        BackupMissing,
+        /// The EtcdBackup does not decode.
+        BackupUnreadable,
         /// The EtcdCluster does not exist, or is being deleted.
         ClusterMissing,
         /// The spec pauses the EtcdCluster.

@@ -1,9 +1,10 @@
 //! Observed state of a restore.
 
 use jiff::Timestamp;
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
+use crate::etcd_cluster::EtcdRestoreSource;
 use crate::{Contract, ObjectStatus};
 
 /// Observed state of a restore.
@@ -19,6 +20,9 @@ pub struct EtcdRestoreStatus {
     /// State of the restore, in one word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<EtcdRestorePhase>,
+    /// Backup that `spec.etcdBackup` named when its verification began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backup: Option<ResolvedBackup>,
     /// Snapshot that was verified; absent before that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verified: Option<VerifiedSnapshot>,
@@ -55,6 +59,27 @@ impl EtcdRestoreStatus {
     pub fn has_ended(&self) -> bool {
         self.phase == Some(EtcdRestorePhase::Succeeded)
     }
+}
+
+/// A backup that the spec refers to by the EtcdBackup.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ResolvedBackup {
+    /// Generation of the spec that refers to it.
+    #[serde(default)]
+    pub generation: i64,
+    /// Its name, as `status.backups[].name` of the EtcdBackup has it.
+    #[serde(default)]
+    pub name: String,
+    /// Where it is, as `spec.restore` of an EtcdCluster has it. A later edit or deletion of the EtcdBackup does not matter.
+    #[serde(default)]
+    #[schemars(schema_with = "unchecked")]
+    pub source: EtcdRestoreSource,
+}
+
+/// The fields of all stores would be as long as the rest of the definition.
+fn unchecked(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true })
 }
 
 /// State of a restore, in one word.

@@ -8,7 +8,9 @@ use runtime::job::earlier;
 use runtime::plan::Owner;
 use runtime::projections::{Job, Pod};
 
-use super::observed::{BackupObserved, SourceCluster};
+use super::observed::BackupObserved;
+use crate::plan::issued_tls;
+use crate::referenced::Referenced;
 use crate::{EtcdBackup, EtcdCluster};
 
 /// The stores that the operator of EtcdBackup reads.
@@ -54,12 +56,11 @@ impl BackupStores {
         }
     }
 
-    fn cluster(&self, backup: &EtcdBackup) -> SourceCluster {
-        let Some(of) = &backup.spec.cluster_ref else { return SourceCluster::NotReferenced };
-        match self.clusters.get(&backup.meta.key.sibling(&of.name)) {
-            Some(CacheEntry::Object(cluster)) => SourceCluster::Found(cluster),
-            Some(CacheEntry::Undecodable(broken)) => SourceCluster::Unreadable(broken.error.to_string()),
-            None => SourceCluster::Missing,
+    fn cluster(&self, backup: &EtcdBackup) -> Referenced<EtcdCluster> {
+        let Some(of) = &backup.spec.cluster_ref else { return Referenced::Nothing };
+        match referenced(self.clusters.get(&backup.meta.key.sibling(&of.name))) {
+            Referenced::Found(cluster) => Referenced::Found(issued_tls::effective(&cluster)),
+            unavailable => unavailable,
         }
     }
 }
@@ -67,4 +68,13 @@ impl BackupStores {
 /// The objects that decode.
 pub(crate) fn decoded<V: runtime::cache::Projection>(entries: Vec<CacheEntry<V>>) -> Vec<Arc<V>> {
     entries.into_iter().filter_map(CacheEntry::into_object).collect()
+}
+
+/// What a store has of an object that a spec refers to.
+pub(crate) fn referenced<V>(entry: Option<CacheEntry<V>>) -> Referenced<V> {
+    match entry {
+        Some(CacheEntry::Object(object)) => Referenced::Found(object),
+        Some(CacheEntry::Undecodable(broken)) => Referenced::Unreadable(broken.error.to_string()),
+        None => Referenced::Missing,
+    }
 }

@@ -7,28 +7,16 @@ use runtime::job::JobProgress;
 use runtime::job::outcome::AgentOutcome;
 use runtime::projections::{Job, Pod, PodDiagnosis};
 
+use crate::referenced::Referenced;
 use crate::{EtcdBackup, EtcdCluster};
-
-/// The EtcdCluster that is backed up.
-#[derive(Clone, Debug)]
-pub enum SourceCluster {
-    /// The spec has endpoints.
-    NotReferenced,
-    /// There is no EtcdCluster of that name.
-    Missing,
-    /// It does not decode, with the error.
-    Unreadable(String),
-    /// It exists.
-    Found(Arc<EtcdCluster>),
-}
 
 /// An EtcdBackup and what belongs to it.
 #[derive(Debug)]
 pub struct BackupObserved {
     /// The object itself.
     pub backup: Arc<EtcdBackup>,
-    /// The cluster that it refers to.
-    pub cluster: SourceCluster,
+    /// The cluster that it refers to; nothing if the spec has endpoints.
+    pub cluster: Referenced<EtcdCluster>,
     /// Its Jobs.
     pub jobs: Vec<Arc<Job>>,
     /// Their pods.

@@ -3,9 +3,10 @@
 use api::etcd_backup::EtcdBackupReason;
 use api::etcd_cluster::{DEFAULT_REPOSITORY, DEFAULT_VERSION};
 
-use super::observed::{BackupObserved, SourceCluster};
+use super::observed::BackupObserved;
 use crate::EtcdCluster;
 use crate::plan::{names, tls};
+use crate::referenced::Referenced;
 
 /// The members that are backed up, and the image with etcd's programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,13 +33,13 @@ pub(super) fn of(observed: &BackupObserved) -> Result<BackupTarget, NoTarget> {
     let spec = &observed.backup.spec;
     let name = spec.cluster_ref.as_ref().map_or("", |of| of.name.as_str());
     let cluster = match &observed.cluster {
-        SourceCluster::NotReferenced => None,
-        SourceCluster::Found(cluster) => Some(&**cluster),
-        SourceCluster::Missing => {
+        Referenced::Nothing => None,
+        Referenced::Found(cluster) => Some(&**cluster),
+        Referenced::Missing => {
             let message = format!("the EtcdCluster {name} does not exist; the backup is taken once it does");
             return Err(NoTarget { reason: EtcdBackupReason::ClusterMissing, message, stalled: true });
         }
-        SourceCluster::Unreadable(error) => {
+        Referenced::Unreadable(error) => {
             let message = format!("the EtcdCluster {name} cannot be read: {error}");
             return Err(NoTarget { reason: EtcdBackupReason::ClusterUnreadable, message, stalled: true });
         }

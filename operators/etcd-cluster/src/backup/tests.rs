@@ -13,8 +13,9 @@ use runtime::projections::{Job, Pod};
 use serde_json::{Value, json};
 
 use super::metrics::overdue_since;
-use super::observed::{BackupObserved, SourceCluster};
+use super::observed::BackupObserved;
 use super::plan::{BackupPlan, plan};
+use crate::referenced::Referenced;
 use crate::{EtcdBackup, EtcdCluster};
 
 const CREATED: &str = "2026-03-01T10:00:00Z";
@@ -23,13 +24,13 @@ fn at(seconds: i64) -> Timestamp {
     CREATED.parse::<Timestamp>().unwrap().checked_add(SignedDuration::from_secs(seconds)).unwrap()
 }
 
-fn cluster(ready: &[&str]) -> SourceCluster {
+fn cluster(ready: &[&str]) -> Referenced<EtcdCluster> {
     let object = json!({
         "metadata": { "namespace": "n", "name": "c", "uid": "u-c" },
         "spec": { "size": 3, "version": "3.6.16", "repository": "registry.example.com/etcd" },
         "status": { "members": { "ready": ready }, "currentVersion": "3.5.35" },
     });
-    SourceCluster::Found(Arc::new(EtcdCluster::decode(&object.to_string()).unwrap()))
+    Referenced::Found(Arc::new(EtcdCluster::decode(&object.to_string()).unwrap()))
 }
 
 /// An EtcdBackup of the cluster `c`, with more fields of its spec.
@@ -200,9 +201,9 @@ fn a_failure_is_reported_and_retried_with_growing_pauses() {
 fn without_a_ready_member_no_backup_begins() {
     let mut of = observed(&json!({}));
     for (cluster, reason, stalled) in [
-        (SourceCluster::Missing, "ClusterMissing", true),
+        (Referenced::Missing, "ClusterMissing", true),
         (cluster(&[]), "ClusterNotReady", false),
-        (SourceCluster::Unreadable("e".to_owned()), "ClusterUnreadable", true),
+        (Referenced::Unreadable("e".to_owned()), "ClusterUnreadable", true),
     ] {
         of.cluster = cluster;
         of.step(at(1));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use runtime::Error;
 
 use crate::certificates::TlsIdentity;
-use crate::plan::{Etcd, EtcdAct};
+use crate::plan::{Etcd, EtcdChange};
 
 /// Where a member is queried.
 #[derive(Clone, Debug)]
@@ -49,9 +49,9 @@ pub trait EtcdClient: Send + Sync + 'static {
     /// The ids of the members to which one member is sending a snapshot.
     fn snapshot_receivers(&self, address: &str) -> impl Future<Output = BTreeSet<u64>> + Send;
 
-    /// Makes one change; a defragmentation only begins, and [`Etcd::defragmentations`] has what comes of it.
+    /// Makes one change, through any of the members at these addresses; a defragmentation only begins, and [`Etcd::defragmentations`] has what comes of it.
     ///
     /// # Errors
     /// Transient, with etcd's own message. If the answer is lost, the change may have been made.
-    fn act(&self, act: EtcdAct) -> impl Future<Output = Result<(), Error>> + Send;
+    fn act(&self, endpoints: &[Box<str>], change: &EtcdChange) -> impl Future<Output = Result<(), Error>> + Send;
 }

@@ -20,7 +20,7 @@ use super::error::EtcdClientError;
 use super::responses::{self, Alarms, MemberResponse, Status};
 use super::volume_reports::VolumeReports;
 use super::{act, http};
-use crate::plan::{Alarm, EndpointStatus, Etcd, EtcdAct, EtcdChange, ListedMember};
+use crate::plan::{Alarm, EndpointStatus, Etcd, EtcdChange, ListedMember};
 
 /// How long each request of a query may take.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
@@ -92,19 +92,19 @@ impl EtcdClient for GrpcEtcdClient {
         http::snapshot_receivers(address, self.pool.tls(address).as_ref()).await
     }
 
-    async fn act(&self, act: EtcdAct) -> Result<(), Error> {
-        if let (EtcdChange::Defragment { revision }, Some(address)) = (&act.change, act.endpoints.first()) {
+    async fn act(&self, endpoints: &[Box<str>], change: &EtcdChange) -> Result<(), Error> {
+        if let (EtcdChange::Defragment { revision }, Some(address)) = (change, endpoints.first()) {
             self.defragmentations.start(address, self.pool.tls(address), *revision);
             return Ok(());
         }
         let mut last = None;
-        for address in &act.endpoints {
+        for address in endpoints {
             // A change that may have reached one member must not be sent to another one. So its status is queried first.
             match self.status(address, PROBE_TIMEOUT).await {
                 Err(error) if !error.is_answer() => last = Some(error),
                 status => {
                     let version = status.map(|status| status.endpoint.version).unwrap_or_default();
-                    return self.change(address, version, &act.change).await;
+                    return self.change(address, version, change).await;
                 }
             }
         }

@@ -22,7 +22,8 @@ use super::queries::{ObjectLookup, Queries};
 use super::secrets::{SecretLookup, SecretReader};
 use crate::EtcdCluster;
 use crate::etcd::{EtcdClient, MemberEndpoint};
-use crate::plan::{Etcd, objects};
+use crate::issuance::Issuance;
+use crate::plan::{Etcd, MembersKnow, issued_tls, objects};
 
 /// The API server and etcd, with what is cached of them between reconciles.
 pub(crate) struct LiveSystems<E> {
@@ -37,6 +38,7 @@ pub(crate) struct LiveSystems<E> {
 pub(crate) struct LiveQueries<'a, E> {
     systems: &'a LiveSystems<E>,
     cluster: &'a Key,
+    domain: &'a str,
     by_name: ObjectReader<'a>,
 }
 
@@ -52,9 +54,21 @@ impl<E: EtcdClient> LiveSystems<E> {
         }
     }
 
-    /// Begins a reconcile of that cluster.
-    pub(crate) fn queries<'a>(&'a self, cluster: &'a Key) -> LiveQueries<'a, E> {
-        LiveQueries { systems: self, cluster, by_name: self.by_name.reader(cluster) }
+    /// Begins a reconcile of that cluster, in a Kubernetes cluster with that domain.
+    pub(crate) fn queries<'a>(&'a self, cluster: &'a Key, domain: &'a str) -> LiveQueries<'a, E> {
+        LiveQueries { systems: self, cluster, domain, by_name: self.by_name.reader(cluster) }
+    }
+
+    /// Issues the certificates of that cluster that are due.
+    pub(crate) async fn issue_certificates(
+        &self,
+        cluster: &EtcdCluster,
+        domain: &str,
+        members: &MembersKnow,
+    ) -> Result<(), Error> {
+        let issued = Issuance::new(&self.client, cluster, domain, runtime::clock::now()).run(members).await;
+        self.secrets.forget(&cluster.meta.key.namespace, &issued_tls::secrets(cluster));
+        issued
     }
 }
 
@@ -65,6 +79,10 @@ impl<E: EtcdClient> Queries for LiveQueries<'_, E> {
 
     fn random(&self) -> u64 {
         runtime::clock::random()
+    }
+
+    fn cluster_domain(&self) -> &str {
+        self.domain
     }
 
     async fn wait(&self, time: Duration) {

@@ -35,6 +35,9 @@ pub trait Queries {
     /// A random number.
     fn random(&self) -> u64;
 
+    /// The domain of the Kubernetes cluster.
+    fn cluster_domain(&self) -> &str;
+
     /// Waits before a repeated query.
     fn wait(&self, time: Duration) -> impl Future<Output = ()> + Send;
 

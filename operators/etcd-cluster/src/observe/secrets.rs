@@ -13,14 +13,19 @@ use tokio::time::Instant;
 /// How long a Secret is kept that no reconcile needs.
 const UNUSED_TTL: Duration = Duration::from_secs(3600);
 
-/// The texts in a Secret, by key.
+/// What a Secret holds.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct SecretFiles(pub BTreeMap<String, String>);
+pub struct SecretFiles {
+    /// The texts, by key.
+    pub files: BTreeMap<String, String>,
+    /// The UID of the object that controls it.
+    pub controller: Option<String>,
+}
 
 /// Without what is secret.
 impl fmt::Debug for SecretFiles {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self.0.keys()).finish()
+        f.debug_set().entries(self.files.keys()).finish()
     }
 }
 
@@ -72,6 +77,11 @@ impl SecretReader {
         secret
     }
 
+    /// Forgets Secrets that have been written.
+    pub(super) fn forget(&self, namespace: &str, names: &[String]) {
+        self.lock().retain(|key, _| *key.namespace != *namespace || !names.iter().any(|name| **name == *key.name));
+    }
+
     fn known(&self, key: &Key, now: Instant) -> Option<(Instant, SecretLookup)> {
         let mut all = self.lock();
         all.retain(|_, cached| now.duration_since(cached.used) < UNUSED_TTL);
@@ -86,7 +96,9 @@ impl SecretReader {
         let Some(secret) = secret else { return Ok(SecretLookup::Absent) };
         let text = |(name, bytes): (String, k8s_openapi::ByteString)| Some((name, String::from_utf8(bytes.0).ok()?));
         let files = secret.data.unwrap_or_default().into_iter().filter_map(text).collect();
-        Ok(SecretLookup::Found(Arc::new(SecretFiles(files))))
+        let owners = secret.metadata.owner_references.unwrap_or_default();
+        let controller = owners.into_iter().find(|owner| owner.controller == Some(true)).map(|owner| owner.uid);
+        Ok(SecretLookup::Found(Arc::new(SecretFiles { files, controller })))
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Key, CachedSecret>> {

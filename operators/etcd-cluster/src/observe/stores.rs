@@ -8,7 +8,7 @@ use runtime::plan::{ChildState, Owner};
 use runtime::projections::{DisruptionBudget, Pod, Pvc, Service};
 
 use crate::plan::{image_check, objects, placement, unlabeled};
-use crate::{EtcdCluster, EtcdRestore};
+use crate::{EtcdBackup, EtcdCluster, EtcdRestore};
 
 /// The stores that the operator reads. Watches feed them.
 pub struct Stores {
@@ -24,6 +24,8 @@ pub struct Stores {
     pub budgets: Arc<Store<DisruptionBudget>>,
     /// The EtcdRestores.
     pub restores: Arc<Store<EtcdRestore>>,
+    /// The EtcdBackups.
+    pub backups: Arc<Store<EtcdBackup>>,
 }
 
 /// What the stores hold of one cluster.
@@ -47,6 +49,8 @@ pub struct Cached {
     pub claims: Vec<Arc<Pvc>>,
     /// The EtcdRestores of the cluster.
     pub restores: Vec<Arc<EtcdRestore>>,
+    /// The EtcdBackups of the cluster.
+    pub backups: Vec<Arc<EtcdBackup>>,
     /// Whether the EtcdRestore that is under way exists, and does not decode.
     pub restore_unreadable: bool,
     /// Members whose pods the stores do not hold. A pod that lost its labels is not watched, so the operator reads it by name.
@@ -63,6 +67,7 @@ impl Stores {
             services: cache.store(),
             budgets: cache.store(),
             restores: cache.store(),
+            backups: cache.store(),
         }
     }
 
@@ -81,10 +86,12 @@ impl Stores {
         let claims: Vec<Arc<Pvc>> = claims.collect();
         let of_pods = pods.iter().map(|pod| &**pod);
         let restores = self.restores.owned(&key.namespace, &owner).into_iter().filter_map(CacheEntry::into_object);
+        let backups = self.backups.owned(&key.namespace, &owner).into_iter().filter_map(CacheEntry::into_object);
         let begun = cluster.status.restore.as_ref().map(|restore| key.sibling(&restore.name));
         let begun = begun.and_then(|key| self.restores.get(&key));
         Cached {
             restores: restores.collect(),
+            backups: backups.collect(),
             restore_unreadable: matches!(begun, Some(CacheEntry::Undecodable(_))),
             peers: self.services.child(key, meta),
             clients: self.services.child(&key.sibling(&objects::client_service(cluster)), meta),

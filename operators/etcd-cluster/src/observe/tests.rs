@@ -139,9 +139,10 @@ fn only_running_pods_are_queried() {
     };
     let pods = ["Running", "Failed", "Succeeded"].map(|phase| pod(phase, Value::Null));
     let cluster = cluster(&json!({}), &json!({}));
-    let asked: Vec<_> = endpoints(&cluster, &pods, None).into_iter().map(|endpoint| endpoint.pod.to_string()).collect();
+    let asked: Vec<_> =
+        endpoints(&cluster, &pods, &Identities::new()).into_iter().map(|endpoint| endpoint.pod.to_string()).collect();
     assert_eq!(asked, ["Running"]);
-    assert!(endpoints(&cluster, &[pod("Running", json!("2026-01-01T00:00:00Z"))], None).is_empty());
+    assert!(endpoints(&cluster, &[pod("Running", json!("2026-01-01T00:00:00Z"))], &Identities::new()).is_empty());
 }
 
 /// After status is lost, only etcd names the member.
@@ -234,6 +235,20 @@ fn a_quota_that_the_next_pod_exceeds_even_without_the_current_one_rejects_it() {
 }
 
 /// The token of a new cluster is such a name, too.
+/// Until they are issued, their absence is nothing that a user has to correct.
+#[test]
+fn certificates_that_the_operator_issues_are_due_and_not_missing() {
+    let with = |tls: Value| {
+        let mut cluster = EtcdCluster::clone(&cluster(&json!({}), &json!({})));
+        cluster.spec.tls = Some(serde_json::from_value(tls).unwrap());
+        observed(&stores(), &mut Fixed::new(), &Arc::new(cluster)).tls
+    };
+    let issued = with(json!({ "issued": {} }));
+    assert!(issued.unusable.is_none() && issued.issuance.now && !issued.issuance.once_rolled, "{issued:?}");
+    let provided = with(json!({ "static": { "member": { "peerSecret": "peer" } } }));
+    assert!(provided.unusable.is_some() && !provided.issuance.now, "{provided:?}");
+}
+
 #[tokio::test]
 async fn new_names_differ() {
     let client = kube::Client::new(
@@ -244,7 +259,7 @@ async fn new_names_differ() {
     );
     let live = live::LiveSystems::new(client, crate::etcd::GrpcEtcdClient::new());
     let (key, cluster) = (Key::new("n", "c"), cluster(&json!({}), &json!({})));
-    let queries = live.queries(&key);
+    let queries = live.queries(&key, "cluster.local");
     let names: BTreeSet<_> = (0..100).map(|_| names::of(&cluster, queries.random())).collect();
     assert_eq!(names.len(), 100);
     assert!(names.iter().all(|name| names::is_generated(&cluster, name)), "{names:?}");

@@ -1,18 +1,51 @@
 //! Pure: the changes that the operator can make to an etcd cluster, and the plan that includes them. Pure data.
 
-use api::etcd_cluster::EtcdClusterStatus;
+use api::etcd_cluster::{EtcdClusterStatus, IssuedTls};
 use runtime::plan::{Key, Plan, ResourceKind};
 
 /// A plan for an EtcdCluster.
 pub type EtcdPlan = Plan<EtcdClusterStatus, EtcdAct>;
 
-/// A change of an etcd cluster, through any of the members at `endpoints`.
+/// What the operator does for a cluster beside writing objects.
+#[derive(Clone, Debug, PartialEq)]
+pub enum EtcdAct {
+    /// Change etcd, through any of the members at `endpoints`.
+    Change {
+        /// Addresses of members that have quorum.
+        endpoints: Vec<Box<str>>,
+        /// The change.
+        change: EtcdChange,
+    },
+    /// Issue the certificates that are due. Keys are in no plan: the Secrets are read for that.
+    IssueCertificates {
+        /// Which ones the cluster has: what the spec says, as far as it is not refused.
+        issued: IssuedTls,
+        /// Which authorities the members that run know.
+        members: MembersKnow,
+    },
+}
+
+/// Which authorities the members that run verify others by.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EtcdAct {
-    /// Addresses of members that have quorum.
-    pub endpoints: Vec<Box<str>>,
-    /// The change.
-    pub change: EtcdChange,
+pub enum MembersKnow {
+    /// None runs.
+    None,
+    /// All have started with those of this fingerprint.
+    Same(String),
+    /// They differ, or may.
+    Different,
+}
+
+impl MembersKnow {
+    /// Whether none knows others than those of that fingerprint.
+    #[must_use]
+    pub fn all_know(&self, authorities: &str) -> bool {
+        match self {
+            Self::None => true,
+            Self::Same(known) => known == authorities,
+            Self::Different => false,
+        }
+    }
 }
 
 /// A change of membership, leadership or data.

@@ -14,8 +14,9 @@ use runtime::plan::{Apply, ChildState, Delete, Effect, EventDraft, Plan, Requeue
 use runtime::projections::Pvc;
 use runtime::status::conditions::condition;
 
+use super::backups::{self, LastBackup};
 use super::requeue::RETRY;
-use super::{EtcdAct, EtcdPlan, Observed, claim_copies, clock, hold, names, objects, upkeep};
+use super::{EtcdAct, EtcdPlan, Observed, adoption, claim_copies, clock, hold, names, objects, upkeep};
 use crate::EtcdCluster;
 
 /// How long PVCs keep their finalizers after the object was deleted. A user who deletes both with one command deletes the object
@@ -32,6 +33,9 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> EtcdPlan {
     let cluster = &*observed.cluster;
     if !cluster.meta.has_finalizer(ETCD_VOLUMES) {
         return Plan::nothing();
+    }
+    if let Some(last) = backups::last(observed).filter(|_| may_be_backed_up(observed)) {
+        return take_last_backup(observed, last, now);
     }
     if observed.termination.is_some()
         || objects::policy(cluster) == OnDelete::Delete
@@ -66,6 +70,34 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> EtcdPlan {
     }
 }
 
+/// Whether there is something to back up, and a Job could do it: nothing is created in a namespace that is terminating.
+fn may_be_backed_up(observed: &Observed) -> bool {
+    observed.termination.is_none() && hold::anything_to_keep(observed)
+}
+
+/// Continues the cluster until its last backup is complete.
+fn take_last_backup(observed: &Observed, last: LastBackup, now: Timestamp) -> EtcdPlan {
+    let cluster = &*observed.cluster;
+    let way_out = format!(
+        "to delete the cluster without it: kubectl patch etcd -n {} {} --type merge -p '{{\"spec\":{{\"onDelete\":null}}}}'",
+        cluster.meta.key.namespace, cluster.meta.key.name
+    );
+    if cluster.meta.has_finalizer(FOREGROUND) {
+        let message = format!(
+            "no last backup can be taken (spec.onDelete.backup), since the foreground deletion has deleted the pods of the members; {way_out}"
+        );
+        let waits = Plan { next: Requeue::After(RETRY), ..Plan::nothing() };
+        return with_condition(observed, waits, EtcdClusterReason::DeletionBlocked, message, now);
+    }
+    let mut plan = upkeep::plan(observed, now);
+    plan.effects.extend(last.request);
+    let message =
+        format!("the cluster is deleted after its last backup (spec.onDelete.backup): {}; {way_out}", last.message);
+    let reason = if last.stalled { EtcdClusterReason::DeletionBlocked } else { EtcdClusterReason::TakingLastBackup };
+    plan.next = plan.next.no_later_than(RETRY);
+    with_condition(observed, plan, reason, message, now)
+}
+
 /// Releases all PVCs, and deletes those that are to be deleted and have no owner reference.
 fn release(observed: &Observed) -> EtcdPlan {
     let cluster = &*observed.cluster;
@@ -86,8 +118,27 @@ fn release(observed: &Observed) -> EtcdPlan {
         disowned.map(|claim| Effect::Apply(objects::adopted(cluster, claim))).collect();
     effects.extend(hold::held_claims(observed).chain(hold::held_claims_of_earlier(observed)).filter_map(hold::release));
     effects.extend(hold::held_claims(observed).filter(unowned).map(|claim| delete(&claim.meta)));
+    effects.extend(unused_claims(observed).map(|claim| {
+        Effect::Delete(Delete { version: Some(claim.meta.resource_version), ..Delete::of(Pvc::KIND, &claim.meta) })
+    }));
     effects.push(Effect::Apply(Apply::finalizers(EtcdCluster::KIND, &cluster.meta, &[])));
     Plan { effects, next: Requeue::After(RETRY), ..Plan::nothing() }
+}
+
+/// The PVCs of a cluster that has never begun, for example because the snapshot of `spec.restore` does not exist. Retained, they would
+/// only keep the next cluster of the name from beginning.
+fn unused_claims(observed: &Observed) -> impl Iterator<Item = &Pvc> {
+    let cluster = &*observed.cluster;
+    let begun = hold::anything_to_keep(observed) || observed.termination.is_some() || is_orphaning(observed);
+    // Adopted PVCs may have data and no record of it. Of those of this object, none has another name than these: the first member's
+    // name follows from its UID.
+    let adopts = adoption::is_annotated(cluster);
+    let first = names::first(cluster);
+    hold::own_claims(observed).filter(move |claim| {
+        let empty = !objects::has_any_record(claim) && !hold::is_held(claim);
+        let own = *claim.meta.key.name == *first || objects::has_yet_to_vote(claim);
+        !begun && !adopts && empty && own && !claim.meta.deleting && !claim_copies::has_copied_labels(cluster, claim)
+    })
 }
 
 /// Whether PVCs lost their owner references because the deletion orphans what the cluster owned. Garbage collection may already
@@ -152,7 +203,11 @@ fn with_condition(
     let is_news = |was: &Condition| was.reason != reason;
     let mut events = plan.events_after_status;
     if reason != EtcdClusterReason::WaitingForClaims && before.contract.condition(TERMINATING).is_none_or(is_news) {
-        events.push(EventDraft { warning: true, reason: reason.into(), message });
+        events.push(EventDraft {
+            warning: reason != EtcdClusterReason::TakingLastBackup,
+            reason: reason.into(),
+            message,
+        });
     }
     Plan { events_after_status: events, status: Some(status), ..plan }
 }

@@ -11,7 +11,8 @@ use super::member_set::{MemberSet, MemberView};
 use super::membership::EtcdStep;
 use super::objects::{InitialState, Retiring};
 use super::{
-    EtcdAct, EtcdChange, Observed, hibernation, hold, image_check, leaving_3_6, names, objects, placement, recovery,
+    EtcdAct, EtcdChange, Observed, backups, hibernation, hold, image_check, leaving_3_6, names, objects, placement,
+    recovery,
 };
 
 mod restore;
@@ -34,6 +35,7 @@ pub(super) fn of(
         | EtcdStep::Stuck(..)
         | EtcdStep::BeginRecovery { .. }
         | EtcdStep::CancelRecovery => Vec::new(),
+        EtcdStep::RequestRestore { backup, entry } => vec![Effect::Create(backups::restore(cluster, backup, entry))],
         EtcdStep::Fence { name, .. } => members.get(name).map(fence).unwrap_or_default(),
         EtcdStep::Adopt { names } => {
             let claims = observed.claims.iter().filter(|claim| names.iter().any(|name| **name == *claim.meta.key.name));
@@ -203,12 +205,12 @@ fn through_quorum(members: &MemberSet<'_>, without: Option<&str>, change: EtcdCh
     let mut healthy: Vec<&MemberView<'_>> =
         members.voters().filter(|member| member.is_healthy() && Some(member.name.as_str()) != without).collect();
     healthy.sort_by_key(|member| Some(member.name.as_str()) != leader);
-    Effect::Act(EtcdAct { endpoints: healthy.into_iter().filter_map(address).collect(), change })
+    Effect::Act(EtcdAct::Change { endpoints: healthy.into_iter().filter_map(address).collect(), change })
 }
 
 /// A change through one member.
 fn through(endpoint: Box<str>, change: EtcdChange) -> Effect<EtcdAct> {
-    Effect::Act(EtcdAct { endpoints: vec![endpoint], change })
+    Effect::Act(EtcdAct::Change { endpoints: vec![endpoint], change })
 }
 
 fn address(member: &MemberView<'_>) -> Option<Box<str>> {

@@ -24,9 +24,11 @@ pub(super) fn is_held_and_terminating(member: &MemberView<'_>) -> bool {
     member.claim.is_some_and(|claim| claim.meta.deleting && is_held(claim))
 }
 
-/// Adds the finalizer of the cluster if it lacks it.
+/// Adds the finalizer of the cluster if it lacks it. Without volumes, only a last backup needs it.
 pub(super) fn cluster(cluster: &EtcdCluster, durable: bool) -> Option<Effect<EtcdAct>> {
-    let wanted = durable && !cluster.meta.deleting && !cluster.meta.has_finalizer(ETCD_VOLUMES);
+    let wanted = (durable || cluster.spec.on_delete.is_some())
+        && !cluster.meta.deleting
+        && !cluster.meta.has_finalizer(ETCD_VOLUMES);
     wanted.then(|| Effect::Apply(Apply::finalizers(EtcdCluster::KIND, &cluster.meta, &[ETCD_VOLUMES])))
 }
 

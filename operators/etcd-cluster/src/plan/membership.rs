@@ -16,6 +16,7 @@ mod bootstrap;
 mod corruption;
 mod failed_pods;
 mod failure;
+pub(super) mod from_backup;
 mod leader_transfer;
 mod lost_node;
 pub(super) mod outdated;
@@ -70,7 +71,7 @@ pub(super) fn is_about_to_grow(observed: &Observed, members: &MemberSet<'_>, des
 /// The next step.
 #[must_use]
 pub fn next(observed: &Observed, members: &MemberSet<'_>, desired: &Desired, now: jiff::Timestamp) -> EtcdStep {
-    if let Some(step) = restore::step(observed, members, desired) {
+    if let Some(step) = restore::step(observed, members, desired, now) {
         return step;
     }
     if let Some(step) = hibernation::step(observed, members, desired) {

@@ -48,4 +48,4 @@ pub use services::client_service;
 pub(super) use services::{clients, peers};
 pub(crate) use tls::client_tls;
 pub(super) use trial::{MEMBER, trial};
-pub(super) use volume_facts::{VolumeFacts, has_yet_to_vote, is_retiring, is_to_be_retained};
+pub(super) use volume_facts::{VolumeFacts, has_any_record, has_yet_to_vote, is_retiring, is_to_be_retained};

@@ -9,14 +9,14 @@ use runtime::pod::trial_pod;
 use runtime::projections::{DisruptionBudget, Pod, PodDetails, Pvc, Service};
 
 use super::known_good::KnownGoodConfig;
-use crate::{EtcdCluster, EtcdRestore};
+use crate::{EtcdBackup, EtcdCluster, EtcdRestore};
 
 pub mod claims;
 mod etcd;
 mod tls;
 
 pub use etcd::{Alarm, Defragmentation, EndpointStatus, Etcd, ListedMember};
-pub use tls::{CertificateRenewal, ObservedTls};
+pub use tls::{CertificateRenewal, DueIssuance, ObservedTls};
 
 /// A cluster and everything that the plan depends on.
 #[derive(Debug)]
@@ -31,6 +31,8 @@ pub struct Observed {
     pub budget: ChildState<DisruptionBudget>,
     /// The EtcdRestores of the cluster.
     pub restores: Vec<Arc<EtcdRestore>>,
+    /// The EtcdBackups of the cluster.
+    pub backups: Vec<Arc<EtcdBackup>>,
     /// Whether the EtcdRestore that is under way exists, and cannot be read.
     pub restore_unreadable: bool,
     /// Its pods, by name.

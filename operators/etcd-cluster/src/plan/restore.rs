@@ -60,17 +60,20 @@ pub fn effective(cluster: &Arc<EtcdCluster>, restores: &[Arc<EtcdRestore>]) -> A
     let Some(restore) = begins.and_then(|of| find(restores, of)).filter(|restore| is_verified(restore)) else {
         return Arc::clone(cluster);
     };
+    let Some(mut source) = restore.spec.source(&restore.status, restore.meta.generation) else {
+        return Arc::clone(cluster);
+    };
     let mut effective = EtcdCluster::clone(cluster);
-    let mut source = restore.spec.source();
     // What was verified, and not what may be there since.
     source.sha256 = restore.status.verified.as_ref().map(|verified| verified.sha256.clone());
     effective.spec.restore = Some(source);
     Arc::new(effective)
 }
 
-/// Whether the snapshot that the spec of an EtcdRestore names is verified.
+/// Whether the snapshot that the spec of an EtcdRestore names is verified, and it is known where that is.
 pub(super) fn is_verified(restore: &EtcdRestore) -> bool {
-    restore.status.is_verified(restore.meta.generation)
+    let generation = restore.meta.generation;
+    restore.status.is_verified(generation) && restore.spec.source(&restore.status, generation).is_some()
 }
 
 /// The EtcdRestore that is under way, unless a user has deleted it.

@@ -34,6 +34,7 @@ fn observed(spec: &Value, status: &EtcdClusterStatus) -> Observed {
         claims: Vec::new(),
         restores: Vec::new(),
         restore_unreadable: false,
+        backups: Vec::new(),
         etcd: Etcd { endpoints: BTreeMap::new(), ..Etcd::default() },
         dns_addresses: Vec::new(),
         names_taken: BTreeSet::new(),

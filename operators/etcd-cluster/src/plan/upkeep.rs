@@ -11,8 +11,8 @@ use super::desired::Desired;
 use super::member_set::{MemberSet, MemberView};
 use super::membership::EtcdStep;
 use super::{
-    EtcdAct, EtcdPlan, Observed, desired, effects, hold, known_good, list_of_one, membership, objects, options, quorum,
-    requeue, retired, status, unlabeled,
+    EtcdAct, EtcdPlan, Observed, backups, desired, effective_tls, effects, hold, known_good, list_of_one, membership,
+    objects, options, quorum, requeue, retired, status, unlabeled,
 };
 use crate::EtcdCluster;
 
@@ -26,6 +26,7 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> EtcdPlan {
     };
     let desired = Desired::of(observed, &members, durable);
     let (step, mut effects, independent) = decide(observed, &members, &desired, now);
+    let latched = cluster.status.cluster_id.is_some();
     // Repair comes before the finalizer, but no client writes data before the finalizer is there. A step that waits, or that the
     // API server rejects again and again, repairs nothing.
     let waits = matches!(step, EtcdStep::Rest | EtcdStep::Hibernate | EtcdStep::Wait(_) | EtcdStep::Stuck(..));
@@ -36,9 +37,13 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> EtcdPlan {
     let rests = step == EtcdStep::Rest && effects.is_empty() && !cluster.spec.paused;
     let excess = retired::excess(observed, &members, &desired).filter(|_| rests);
     effects.extend(excess.map(|claim| Effect::Delete(retired::delete(claim))));
+    effects.extend(backups::withdrawals(observed, !membership::from_backup::is_unwanted(observed, &members)));
     let status = status::of(observed, &members, &desired, &step, now);
     let repeats = status::is_ready_unchanged(&cluster.status, &status);
     let mut next = Requeue::After(requeue::after(observed, &members, &step, &effects, repeats, now));
+    if effects.iter().any(|effect| matches!(effect, Effect::Act(EtcdAct::IssueCertificates { .. }))) {
+        next = next.no_later_than(if latched { requeue::AFTER_NUDGE } else { requeue::AFTER_STEP });
+    }
     if status.leader_moving_from.is_some() && cluster.status.leader_moving_from.is_none() {
         next = next.no_later_than(requeue::AFTER_STEP);
     }
@@ -63,6 +68,12 @@ fn decide(
         // The status records the decision about storage before the first member relies on it.
         return (EtcdStep::Rest, Vec::new(), Vec::new());
     }
+    let issuance = effective_tls::issuance(observed, members).map(Effect::Act);
+    if let (Some(issuance), None) = (&issuance, &cluster.status.cluster_id) {
+        // Members cannot start before.
+        let message = "issuing the certificates of the cluster (spec.TLS.issued)";
+        return (EtcdStep::wait(EtcdClusterReason::MemberStarting, message), vec![issuance.clone()], Vec::new());
+    }
     if let (Some((reason, message)), None) = (desired::unsupported(observed), &cluster.status.cluster_id) {
         return (EtcdStep::stuck(reason, message), Vec::new(), Vec::new());
     }
@@ -81,7 +92,7 @@ fn decide(
     }
     let peers =
         select_own(&observed.peers, cluster, members, |own_only| objects::peers(cluster, own_only)).map(Effect::Apply);
-    let effects = peers.into_iter().chain(effects::of(observed, members, desired, &step)).collect();
+    let effects = issuance.into_iter().chain(peers).chain(effects::of(observed, members, desired, &step)).collect();
     let independent = independent(observed, members, desired, &step);
     (step, effects, independent)
 }

@@ -1,7 +1,7 @@
 //! Pure: the Job that verifies a snapshot.
 
 use agent_protocol::EtcdVerifySnapshot;
-use api::etcd_cluster::{DEFAULT_REPOSITORY, DEFAULT_VERSION};
+use api::etcd_cluster::{DEFAULT_REPOSITORY, DEFAULT_VERSION, EtcdRestoreSource};
 use runtime::cache::Projection as _;
 use runtime::job::template;
 use runtime::plan::Create;
@@ -24,11 +24,10 @@ pub(super) fn name(restore: &EtcdRestore) -> String {
 }
 
 /// The Job, with the programs of the cluster's version.
-pub(super) fn create(observed: &RestoreObserved, cluster: &EtcdCluster) -> Create {
+pub(super) fn create(observed: &RestoreObserved, cluster: &EtcdCluster, source: &EtcdRestoreSource) -> Create {
     let restore = &*observed.restore;
-    let source = restore.spec.source();
     let command = EtcdVerifySnapshot {
-        snapshot: objects::snapshot_path(&source).into(),
+        snapshot: objects::snapshot_path(source).into(),
         bucket: source.store().map(bucket::arguments).unwrap_or_default(),
         sha256: source.sha256.clone(),
         scratch: SCRATCH_DIR.into(),
@@ -36,8 +35,8 @@ pub(super) fn create(observed: &RestoreObserved, cluster: &EtcdCluster) -> Creat
     let pod = AgentPod {
         agent_image: &observed.agent_image,
         image: &image(cluster),
-        volumes: objects::snapshot_volumes(&source),
-        mounts: objects::snapshot_mounts(&source),
+        volumes: objects::snapshot_volumes(source),
+        mounts: objects::snapshot_mounts(source),
         resources: restore.spec.resources.as_ref(),
         namespace_assigns_uids: observed.namespace_assigns_uids,
     };

@@ -4,26 +4,18 @@ use std::sync::Arc;
 
 use runtime::projections::{Job, Pod};
 
-use crate::{EtcdCluster, EtcdRestore};
-
-/// The EtcdCluster that begins again.
-#[derive(Clone, Debug)]
-pub enum RestoredCluster {
-    /// There is no EtcdCluster of that name.
-    Missing,
-    /// It does not decode, with the error.
-    Unreadable(String),
-    /// It exists.
-    Found(Arc<EtcdCluster>),
-}
+use crate::referenced::Referenced;
+use crate::{EtcdBackup, EtcdCluster, EtcdRestore};
 
 /// An EtcdRestore and what belongs to it.
 #[derive(Debug)]
 pub struct RestoreObserved {
     /// The object itself.
     pub restore: Arc<EtcdRestore>,
-    /// The cluster that it refers to.
-    pub cluster: RestoredCluster,
+    /// The cluster that begins again.
+    pub cluster: Referenced<EtcdCluster>,
+    /// The EtcdBackup that has the snapshot; nothing if the spec says where that is.
+    pub backup: Referenced<EtcdBackup>,
     /// Its Jobs.
     pub jobs: Vec<Arc<Job>>,
     /// Their pods.

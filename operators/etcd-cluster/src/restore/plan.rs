@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use agent_protocol::EtcdVerifyResult;
-use api::etcd_cluster::{EtcdRestoreProgress, RestoreOutcome};
+use api::etcd_cluster::{EtcdRestoreProgress, EtcdRestoreSource, RestoreOutcome};
 use api::etcd_restore::{EtcdRestorePhase, EtcdRestoreReason, EtcdRestoreStatus, VerifiedSnapshot};
 use jiff::{SignedDuration, Timestamp, Unit};
 use runtime::cache::Projection as _;
@@ -13,8 +13,9 @@ use runtime::job::{JobProgress, JobResult};
 use runtime::plan::{Delete, Effect, Plan, Requeue};
 use runtime::projections::Job;
 
-use super::observed::{RestoreObserved, RestoredCluster};
-use super::{job, status};
+use super::observed::RestoreObserved;
+use super::{job, resolve, status};
+use crate::referenced::Referenced;
 use crate::{EtcdCluster, EtcdRestore};
 
 /// A plan for an EtcdRestore.
@@ -46,11 +47,11 @@ pub fn plan(observed: &RestoreObserved, now: Timestamp) -> RestorePlan {
         return delete_jobs(observed, restore.status.clone());
     }
     let cluster = match &observed.cluster {
-        RestoredCluster::Found(cluster) => &**cluster,
-        RestoredCluster::Missing => {
+        Referenced::Found(cluster) => &**cluster,
+        Referenced::Missing | Referenced::Nothing => {
             return pending(observed, EtcdRestoreReason::ClusterMissing, &status::cluster_missing(restore), now);
         }
-        RestoredCluster::Unreadable(error) => {
+        Referenced::Unreadable(error) => {
             let message = format!("the EtcdCluster {} cannot be read: {error}", restore.spec.etcd_cluster.name);
             return pending(observed, EtcdRestoreReason::ClusterUnreadable, &message, now);
         }
@@ -114,8 +115,37 @@ fn handed_over(observed: &RestoreObserved, cluster: &EtcdCluster, now: Timestamp
     plan
 }
 
-/// Verifies the snapshot.
+/// Verifies the snapshot, once it is known which one that is.
 fn verify(observed: &RestoreObserved, cluster: &EtcdCluster, now: Timestamp) -> RestorePlan {
+    let restore = &*observed.restore;
+    if let Some(source) = restore.spec.source(&restore.status, restore.meta.generation) {
+        return verify_snapshot(observed, cluster, &source, now);
+    }
+    if !observed.jobs.is_empty() {
+        // The status was lost, or the spec edited: what a Job finds may be of another backup.
+        let before = EtcdRestoreStatus { phase: Some(EtcdRestorePhase::Verifying), ..restore.status.clone() };
+        let mut plan = write(status::verifying(observed, before, &job::name(restore), now), POLL_FOR_RESULT);
+        plan.effects = deletions(observed);
+        return plan;
+    }
+    let of = restore.spec.etcd_backup.clone().unwrap_or_default();
+    match resolve::backup(observed, &of) {
+        // A later backup does not matter any more.
+        Ok(backup) => {
+            let before = EtcdRestoreStatus { phase: Some(EtcdRestorePhase::Verifying), ..restore.status.clone() };
+            let status = EtcdRestoreStatus { backup: Some(backup), ..before };
+            write(status::verifying(observed, status, &job::name(restore), now), AFTER_STEP)
+        }
+        Err((reason, message)) => pending(observed, reason, &message, now),
+    }
+}
+
+fn verify_snapshot(
+    observed: &RestoreObserved,
+    cluster: &EtcdCluster,
+    source: &EtcdRestoreSource,
+    now: Timestamp,
+) -> RestorePlan {
     let restore = &*observed.restore;
     let name = job::name(restore);
     let at_work = || {
@@ -129,7 +159,7 @@ fn verify(observed: &RestoreObserved, cluster: &EtcdCluster, now: Timestamp) -> 
                 write(status::failed(observed, restore.status.clone(), at, now), wait)
             }
             None => {
-                let effects = vec![Effect::Create(job::create(observed, cluster))];
+                let effects = vec![Effect::Create(job::create(observed, cluster, source))];
                 Plan { effects, status: Some(at_work()), next: Requeue::After(POLL), ..Plan::nothing() }
             }
         },

@@ -6,8 +6,9 @@ use jiff::Timestamp;
 use runtime::message;
 use runtime::status::conditions::Summary;
 
-use super::observed::{RestoreObserved, RestoredCluster};
+use super::observed::RestoreObserved;
 use crate::plan::objects::REPLACED_BY;
+use crate::referenced::Referenced;
 use crate::{EtcdCluster, EtcdRestore, agent_pod};
 
 type Status = EtcdRestoreStatus;
@@ -79,7 +80,7 @@ pub(super) fn failed(observed: &RestoreObserved, status: Status, at: Timestamp, 
 
 /// What a verification leaves the cluster in. One that follows an edit of the spec may come after its members were stopped.
 fn state_of_cluster(observed: &RestoreObserved) -> &'static str {
-    let RestoredCluster::Found(cluster) = &observed.cluster else { return "there is no cluster" };
+    let Referenced::Found(cluster) = &observed.cluster else { return "there is no cluster" };
     let begun = cluster.status.restore.as_ref().is_some_and(|of| *of.uid == *observed.restore.meta.uid);
     if begun { "the members of the cluster are stopped" } else { "the cluster is untouched" }
 }
@@ -130,5 +131,7 @@ pub(super) fn restored(status: Status, restore: &EtcdRestore, now: Timestamp) ->
 /// The snapshot, as messages name it.
 fn verified(status: &Status) -> String {
     let of = status.verified.clone().unwrap_or_default();
-    format!("the verified snapshot of revision {}", of.revision)
+    let backup = status.backup.as_ref().filter(|backup| backup.generation == of.generation);
+    let backup = backup.map_or_else(String::new, |backup| format!(" {}", backup.name));
+    format!("the verified snapshot{backup} of revision {}", of.revision)
 }

@@ -11,22 +11,23 @@ use runtime::plan::Effect;
 use runtime::projections::{Job, Pod};
 use serde_json::{Value, json};
 
-use super::observed::{RestoreObserved, RestoredCluster};
+use super::observed::RestoreObserved;
 use super::plan::{RestorePlan, plan};
-use crate::{EtcdCluster, EtcdRestore};
+use crate::referenced::Referenced;
+use crate::{EtcdBackup, EtcdCluster, EtcdRestore};
 
 fn at(seconds: i64) -> Timestamp {
     "2026-03-01T10:00:00Z".parse::<Timestamp>().unwrap().checked_add(SignedDuration::from_secs(seconds)).unwrap()
 }
 
 /// The EtcdCluster `c`, with that status.
-fn cluster(status: &Value) -> RestoredCluster {
+fn cluster(status: &Value) -> Referenced<EtcdCluster> {
     let object = json!({
         "metadata": { "namespace": "n", "name": "c", "uid": "u-c" },
         "spec": { "size": 3, "version": "3.6.16", "repository": "registry.example.com/etcd" },
         "status": status,
     });
-    RestoredCluster::Found(Arc::new(EtcdCluster::decode(&object.to_string()).unwrap()))
+    Referenced::Found(Arc::new(EtcdCluster::decode(&object.to_string()).unwrap()))
 }
 
 /// An EtcdRestore of the cluster `c`, with more fields of its spec.
@@ -39,6 +40,7 @@ fn observed(more: &Value) -> RestoreObserved {
     RestoreObserved {
         restore: Arc::new(EtcdRestore::decode(&object.to_string()).unwrap()),
         cluster: cluster(&json!({ "clusterID": "a1", "storage": { "durable": true } })),
+        backup: Referenced::Nothing,
         jobs: Vec::new(),
         pods: Vec::new(),
         namespace_assigns_uids: false,
@@ -124,8 +126,8 @@ fn a_cluster_that_exists_is_untouched_without_consent() {
 fn what_cannot_begin_says_why() {
     let mut seen = consented();
     for (of, reason) in [
-        (RestoredCluster::Missing, "ClusterMissing"),
-        (RestoredCluster::Unreadable("no".to_owned()), "ClusterUnreadable"),
+        (Referenced::Missing, "ClusterMissing"),
+        (Referenced::Unreadable("no".to_owned()), "ClusterUnreadable"),
         (cluster(&json!({ "storage": { "durable": false } })), "DataInPods"),
     ] {
         seen.cluster = of;
@@ -213,4 +215,63 @@ fn what_a_job_found_of_an_earlier_spec_does_not_count() {
     seen.finish(2, 0, &json!({}));
     seen.step(at(2));
     assert_eq!((seen.status().verified.clone(), seen.status().failures), (None, 1), "no checksum, no proof");
+}
+
+/// An EtcdBackup with these backups, the newest first, and with other fields of its spec.
+fn backups(spec: &Value, entries: &Value) -> Referenced<EtcdBackup> {
+    let object = json!({
+        "metadata": { "namespace": "n", "name": "nightly", "uid": "u-b" }, "spec": spec, "status": { "backups": entries },
+    });
+    Referenced::Found(Arc::new(EtcdBackup::decode(&object.to_string()).unwrap()))
+}
+
+#[test]
+fn the_newest_backup_of_an_etcd_backup_is_restored_and_no_later_one() {
+    let (old, new) = (
+        json!({ "name": "nightly-1", "takenAt": "2026-02-27T03:00:00Z", "sha256": "a" }),
+        json!({ "name": "nightly-2", "takenAt": "2026-02-28T03:00:00Z", "sha256": "b" }),
+    );
+    let newest = json!({ "name": "nightly-3", "takenAt": "2026-03-01T03:00:00Z", "sha256": "c" });
+    let on_volume = json!({ "clusterRef": { "name": "c" }, "pvc": { "claimName": "store" } });
+    let mut seen = observed(&json!({ "replaceClusterID": "a1", "pvc": null, "etcdBackup": { "name": "nightly" } }));
+    seen.backup = backups(&on_volume, &json!([new, old]));
+    assert!(kinds(&seen.step(at(0))).is_empty(), "the status comes first");
+    assert_eq!(seen.status().backup.as_ref().map(|of| (of.generation, &*of.name)), Some((1, "nightly-2")));
+    seen.backup = backups(&on_volume, &json!([newest, new, old]));
+    let plan = seen.step(at(1));
+    let [Effect::Create(job)] = &plan.effects[..] else { panic!("{:?}", plan.effects) };
+    let command = job.body["spec"]["template"]["spec"]["containers"][0]["command"].to_string();
+    assert!(command.contains("--from=/snapshot/nightly/nightly-2.db") && command.contains("--sha256=b"), "{command}");
+
+    // It may be chosen, and is found in a bucket by its path.
+    seen.edit().spec.etcd_backup.as_mut().unwrap().backup = Some("nightly-1".to_owned());
+    seen.edit().meta.generation = 2;
+    let in_bucket = json!({ "clusterRef": { "name": "c" }, "storageType": "S3",
+        "s3": { "path": "backups/etcd", "awsSecret": "aws", "forcePathStyle": true } });
+    let at_path = json!({ "name": "nightly-1", "path": "backups/etcd_v9_nightly-1", "sha256": "a" });
+    seen.backup = backups(&in_bucket, &json!([new, at_path]));
+    seen.step(at(2));
+    let source = seen.status().backup.clone().unwrap().source;
+    let stored = source.s3.as_ref().map(|s3| (&*s3.path, &*s3.aws_secret, s3.force_path_style));
+    assert_eq!(stored, Some(("backups/etcd_v9_nightly-1", "aws", true)));
+    assert_eq!((source.claim_name.as_deref(), source.sha256.as_deref()), (None, Some("a")));
+}
+
+#[test]
+fn a_backup_that_does_not_exist_is_named() {
+    let mut seen =
+        observed(&json!({ "replaceClusterID": "a1", "pvc": null, "etcdBackup": { "name": "nightly", "backup": "x" } }));
+    let spec = json!({ "clusterRef": { "name": "c" }, "storageType": "S3", "s3": { "path": "backups/etcd", "awsSecret": "aws" } });
+    for (of, reason, says) in [
+        (Referenced::Missing, "BackupMissing", "the EtcdBackup nightly does not exist"),
+        (Referenced::Unreadable("no".to_owned()), "BackupUnreadable", "cannot be read: no"),
+        (backups(&spec, &json!([])), "BackupMissing", "has no verified backup yet"),
+        (backups(&spec, &json!([{ "name": "a" }, { "name": "b" }])), "BackupMissing", "its newest ones are a, b;"),
+        (backups(&spec, &json!([{ "name": "x" }])), "BackupMissing", "does not say where its backup x is"),
+    ] {
+        seen.backup = of;
+        assert!(kinds(&seen.step(at(0))).is_empty());
+        let (found, message, stalled) = seen.ready();
+        assert_eq!((&*found, stalled, message.contains(says)), (reason, true, true), "{message}");
+    }
 }

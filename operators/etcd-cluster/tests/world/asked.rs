@@ -76,13 +76,14 @@ impl Etcds {
     /// # Errors
     /// As those.
     pub fn act(&mut self, act: &EtcdAct, cut: &BTreeSet<String>, answer: ActAnswer) -> (bool, Result<(), Error>) {
+        let (endpoints, change) = change_of(act);
         let lost = || Err(Error::transient(EtcdClusterReason::EtcdUnreachable, "the result of the change is unknown"));
         let reached = |address: &&str| {
             self.processes
                 .iter()
                 .any(|(pod, process)| process.ip == **address && process.reachable && !cut.contains(pod))
         };
-        let Some(asked) = act.endpoints.iter().map(|via| &**via).find(reached) else {
+        let Some(asked) = endpoints.iter().map(|via| &**via).find(reached) else {
             return (
                 false,
                 Err(Error::transient(EtcdClusterReason::EtcdUnreachable, "no member can be reached for the change")),
@@ -92,9 +93,9 @@ impl Etcds {
             return (false, lost());
         }
         let asked = self.processes.iter().find(|(_, process)| process.ip == asked).map(|(pod, _)| pod.clone());
-        let (done, outcome) = match self.change(&asked.unwrap_or_default(), &act.change) {
+        let (done, outcome) = match self.change(&asked.unwrap_or_default(), change) {
             Ok(()) => (true, Ok(())),
-            Err(Wait) if matches!(act.change, EtcdChange::Touch | EtcdChange::Fill { entries: 2.. }) => {
+            Err(Wait) if matches!(change, EtcdChange::Touch | EtcdChange::Fill { entries: 2.. }) => {
                 (false, Err(Error::transient(EtcdClusterReason::EtcdError, "etcd: no leader")))
             }
             Err(Done | Wait) => (false, Ok(())),
@@ -247,4 +248,13 @@ fn may_remove(cluster: &Cluster, id: u64, up: bool) -> Result<(), Refusal> {
 /// Whether a majority of that many voters has started, counting `more`.
 fn enough_started(cluster: &Cluster, voters: usize, more: usize) -> bool {
     cluster.voters().filter(|member| !member.name.is_empty()).count() + more > voters / 2
+}
+
+/// The change of etcd that an act makes.
+///
+/// # Panics
+/// If it is none: no cluster of the model has certificates that the operator issues.
+pub fn change_of(act: &EtcdAct) -> (&[Box<str>], &EtcdChange) {
+    let EtcdAct::Change { endpoints, change } = act else { panic!("the model issues no certificates: {act:?}") };
+    (endpoints, change)
 }

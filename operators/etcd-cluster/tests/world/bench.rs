@@ -16,6 +16,7 @@ use runtime::testing::FakeCluster;
 use runtime::testing::fault_injection::ReconcileFaults;
 use serde_json::{Value, json};
 
+use crate::asked::change_of;
 use crate::guard::Guard;
 use crate::kubelet::{Kubelet, seen};
 use crate::raft::Etcds;
@@ -237,7 +238,7 @@ impl Bench {
                 Effect::Apply(apply) => write!(line, "; apply {} {}", apply.kind.kind, apply.key.name),
                 Effect::Create(create) => write!(line, "; create {} {}", create.kind.kind, create.key.name),
                 Effect::Delete(delete) => write!(line, "; delete {} {}", delete.kind.kind, delete.key.name),
-                Effect::Act(act) => write!(line, "; {:?}", act.change),
+                Effect::Act(act) => write!(line, "; {act:?}"),
             };
         }
         self.log(&line);
@@ -260,7 +261,7 @@ pub fn is_held(live: &Value) -> bool {
 
 /// What the operator verifies by live reads.
 fn must_hold(world: &FakeCluster, act: &EtcdAct) -> Result<(), Error> {
-    let plan::EtcdChange::Remove { absent, staying, .. } = &act.change else { return Ok(()) };
+    let plan::EtcdChange::Remove { absent, staying, .. } = change_of(act).1 else { return Ok(()) };
     let stays = |(kind, key): &(ResourceKind, Key)| {
         let leaves = |object: &&Value| *kind == Pvc::KIND && !object["metadata"]["deletionTimestamp"].is_null();
         world.get(*kind, key).filter(|object| !leaves(object)).is_some()

@@ -12,6 +12,7 @@ use runtime::projections::{Pod, Pvc};
 use runtime::testing::FakeCluster;
 use runtime::testing::fault_injection::ActAnswer;
 
+use crate::asked::change_of;
 use crate::faults::name_of;
 use crate::kubelet::{Kubelet, seen};
 use crate::raft::{Cluster, Etcds};
@@ -57,7 +58,9 @@ impl Guard {
         let deletes =
             |uid: &str| plan.effects.iter().any(|of| matches!(of, Effect::Delete(delete) if *delete.uid == *uid));
         let stops = observed.pods.iter().all(|pod| pod.meta.deleting || deletes(&pod.meta.uid));
-        self.hibernating = observed.cluster.spec.hibernate && stops;
+        // Data in pods would be lost: the operator refuses it.
+        let durable = status.storage.as_ref().is_some_and(|storage| storage.durable);
+        self.hibernating = observed.cluster.spec.hibernate && durable && stops;
         self.restoring = status.restore.as_ref().is_some_and(|restore| restore.ended_at.is_none());
         let begins = status.restore.as_ref().is_some_and(|restore| restore.stage == RestoreStage::Beginning);
         let is_same = self.latched.is_none() || latched.is_none() || self.latched == latched;
@@ -65,7 +68,7 @@ impl Guard {
         self.latched = latched.or(self.latched);
         let disruptive = |effect: &&Effect<EtcdAct>| match effect {
             Effect::Delete(_) => true,
-            Effect::Act(act) => is_of_membership(&act.change),
+            Effect::Act(act) => is_of_membership(change_of(act).1),
             _ => false,
         };
         let disruptions = plan.effects.iter().filter(disruptive).count();
@@ -130,25 +133,26 @@ impl Guard {
         answer: ActAnswer,
     ) -> Result<(), Error> {
         let had = self.has_quorum(etcds);
-        let removed = match act.change {
-            EtcdChange::Remove { id, .. } => self.needed(etcds, observed, id, cut),
+        let (_, change) = change_of(act);
+        let removed = match change {
+            EtcdChange::Remove { id, .. } => self.needed(etcds, observed, *id, cut),
             _ => None,
         };
         let (done, outcome) = etcds.act(act, cut, answer);
         if !done {
             return outcome;
         }
-        self.led += usize::from(matches!(act.change, EtcdChange::MoveLeader { .. }));
-        self.changes += usize::from(is_of_membership(&act.change));
+        self.led += usize::from(matches!(change, EtcdChange::MoveLeader { .. }));
+        self.changes += usize::from(is_of_membership(change));
         if self.changes > 1 {
             etcds.violations.push("two changes of membership in one pass".to_owned());
         }
         if let Some(name) = removed {
             etcds.violations.push(format!("{name} is removed, and is healthy"));
         }
-        let voting_alone = matches!(act.change, EtcdChange::Add { learner: false, .. }) && self.voters(etcds) == 2;
+        let voting_alone = matches!(change, EtcdChange::Add { learner: false, .. }) && self.voters(etcds) == 2;
         if had && !self.has_quorum(etcds) && !voting_alone {
-            etcds.violations.push(format!("{:?} takes quorum away", act.change));
+            etcds.violations.push(format!("{:?} takes quorum away", change));
         }
         let learners = self.cluster(etcds).map_or(0, |cluster| cluster.members.iter().filter(|m| m.learner).count());
         if learners > 1 {

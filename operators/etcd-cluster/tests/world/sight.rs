@@ -47,6 +47,10 @@ impl Queries for Model<'_> {
         hash(&[&self.0.names.to_string()])
     }
 
+    fn cluster_domain(&self) -> &str {
+        "cluster.local"
+    }
+
     fn wait(&self, _: Duration) -> impl Future<Output = ()> + Send {
         ready(())
     }

@@ -26,7 +26,10 @@ fn secrets() -> BTreeMap<String, SecretFiles> {
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
         let certificate = params.signed_by(&key, &issuer).expect("a certificate").pem();
         let files = [("tls.crt", certificate), ("tls.key", key.serialize_pem()), ("ca.crt", authority.clone())];
-        (name.to_owned(), SecretFiles(files.map(|(file, text)| (file.to_owned(), text)).into()))
+        (
+            name.to_owned(),
+            SecretFiles { files: files.map(|(file, text)| (file.to_owned(), text)).into(), controller: None },
+        )
     };
     ["peer", "server", "client"].map(secret).into()
 }
@@ -111,14 +114,14 @@ fn other_authorities_restart_one_member_after_the_other_and_other_certificates_n
     let mut bench = settled();
     let before = pods(&bench);
     let renewed = secrets();
-    let authority = bench.secrets["peer"].0["ca.crt"].clone();
+    let authority = bench.secrets["peer"].files["ca.crt"].clone();
     bench.secrets = renewed;
     settle(&mut bench);
     let after = pods(&bench);
     assert!(after.iter().all(|pod| !before.contains(pod)), "{}", bench.story());
     for secret in bench.secrets.values_mut() {
-        let both = format!("{}{authority}", secret.0["ca.crt"]);
-        secret.0.insert("ca.crt".to_owned(), both);
+        let both = format!("{}{authority}", secret.files["ca.crt"]);
+        secret.files.insert("ca.crt".to_owned(), both);
     }
     settle(&mut bench);
     let with_both = pods(&bench);

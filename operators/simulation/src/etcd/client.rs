@@ -7,7 +7,7 @@ use std::time::Duration;
 use agent_protocol::VolumeReport;
 use etcd_cluster::etcd::responses::{self, MemberResponse, Status};
 use etcd_cluster::etcd::{EtcdClient, EtcdClientError, MemberEndpoint, act};
-use etcd_cluster::plan::{EndpointStatus, Etcd, EtcdAct, ListedMember};
+use etcd_cluster::plan::{EndpointStatus, Etcd, EtcdChange, ListedMember};
 use futures::future::join_all;
 use runtime::Error;
 use tokio::time::sleep;
@@ -123,15 +123,15 @@ impl EtcdClient for SimulatedEtcdClient {
         none.unwrap_or_default()
     }
 
-    async fn act(&self, act: EtcdAct) -> Result<(), Error> {
+    async fn act(&self, endpoints: &[Box<str>], change: &EtcdChange) -> Result<(), Error> {
         let mut last = None;
-        for address in &act.endpoints {
+        for address in endpoints {
             // A change that may have reached one member must not be sent to another one.
             match self.status(address, PROBE_TIMEOUT).await {
                 Err(error) if !error.is_answer() => last = Some(error),
                 _ => {
-                    let sent = self.call(address, CHANGE_TIMEOUT, |etcds, pod| etcds.change(pod, &act.change)).await;
-                    return sent.or_else(|error| act::result(&act.change, &error));
+                    let sent = self.call(address, CHANGE_TIMEOUT, |etcds, pod| etcds.change(pod, change)).await;
+                    return sent.or_else(|error| act::result(change, &error));
                 }
             }
         }

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use agent_protocol::{AgentCommand as _, EtcdRun, EtcdWait, Expect, MemberArgs};
 use etcd_cluster::etcd::{EtcdClient as _, EtcdClientError};
-use etcd_cluster::plan::{EtcdAct, EtcdChange};
+use etcd_cluster::plan::EtcdChange;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
@@ -213,10 +213,6 @@ fn a_killed_process_ends_and_is_counted() {
     assert_eq!(bench.model.kill(4), None);
 }
 
-fn transfer(to: u64) -> EtcdAct {
-    EtcdAct { endpoints: vec!["ip of gone".into(), "ip of a".into()], change: EtcdChange::MoveLeader { to } }
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_change_whose_answer_is_lost_takes_effect_and_one_that_is_lost_does_not() {
     for (rates, takes_effect) in [
@@ -228,7 +224,8 @@ async fn a_change_whose_answer_is_lost_takes_effect_and_one_that_is_lost_does_no
         let (from, to) = (bench.id("a"), bench.id("b"));
         bench.model.edit(|etcds| etcds.clusters.values_mut().for_each(|cluster| cluster.leader = from));
         let client = bench.model.client();
-        client.act(transfer(to)).await.unwrap();
+        let endpoints = ["ip of gone".into(), "ip of a".into()];
+        client.act(&endpoints, &EtcdChange::MoveLeader { to }).await.unwrap();
         let leader = || bench.model.edit(|etcds| etcds.clusters.values().next().map_or(0, |cluster| cluster.leader));
         assert_eq!(leader(), to);
         // The probe of a member has to be answered before a change is sent to it.

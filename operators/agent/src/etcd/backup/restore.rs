@@ -19,6 +19,8 @@ use crate::files;
 
 /// How long a restore may take.
 const TIMEOUT: Duration = Duration::from_secs(6 * 3600);
+/// How many names a message lists: a termination message ends after 4 KiB.
+const LISTED: usize = 8;
 
 /// Restores it, unless there is data.
 pub(crate) fn restore(options: &RestoreOptions) -> Result<(), CommandFailure> {
@@ -87,11 +89,30 @@ fn download(bucket: &Bucket, to: &Path) -> Result<(), CommandFailure> {
     written.map_err(|error| files::failed("written", &description, &error, Reason::ToolFailed))
 }
 
+/// What is in the directory of a snapshot that does not exist, or in the nearest one above it: a name may be misspelled.
+fn present_instead(snapshot: &Path) -> String {
+    let names = |directory: &Path| -> Option<Vec<String>> {
+        let entries = fs::read_dir(directory).ok()?.flatten();
+        Some(entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect())
+    };
+    let Some((directory, mut names)) = snapshot.ancestors().skip(1).find_map(|of| Some((of, names(of)?))) else {
+        return String::new();
+    };
+    names.retain(|name| !name.starts_with('.') && !Path::new(name).extension().is_some_and(|of| of == "json"));
+    // Names of backups end with their time: the newest ones first.
+    names.sort_by(|one, other| other.cmp(one));
+    let more = if names.len() > LISTED { ", ..." } else { "" };
+    names.truncate(LISTED);
+    let has = if names.is_empty() { "nothing".to_owned() } else { names.join(", ") };
+    format!("; {} has {has}{more}", directory.display())
+}
+
 /// Checks that the snapshot is as it was written, as far as that is known.
 fn check(snapshot: &Path, sha256: Option<&str>) -> Result<(u64, String), CommandFailure> {
     let found = files::digest(snapshot, false).map_err(|error| match error.kind() {
         ErrorKind::NotFound | ErrorKind::IsADirectory => {
-            CommandFailure::new(Reason::SnapshotMissing, format!("there is no snapshot {}", snapshot.display()))
+            let message = format!("there is no snapshot {}{}", snapshot.display(), present_instead(snapshot));
+            CommandFailure::new(Reason::SnapshotMissing, message)
         }
         _ => files::failed("read", snapshot, &error, Reason::ToolFailed),
     })?;
@@ -132,6 +153,25 @@ mod tests {
         assert_eq!(reason(None), Some(Reason::ChecksumMismatch));
         describe(right).unwrap();
         assert_eq!(reason(None), None);
+        fs::remove_dir_all(&directory).unwrap();
+    }
+    #[test]
+    fn of_a_missing_snapshot_the_message_says_what_there_is() {
+        let directory = std::env::temp_dir().join(format!("agent-instead-{}", std::process::id()));
+        fs::create_dir_all(directory.join("nightly")).unwrap();
+        assert_eq!(
+            present_instead(&directory.join("nightly/a.db")),
+            format!("; {}/nightly has nothing", directory.display())
+        );
+        for name in (0..9).flat_map(|day| [format!("n-{day}.db"), format!("n-{day}.json"), format!(".n-{day}.part")]) {
+            fs::write(directory.join("nightly").join(name), "").unwrap();
+        }
+        let listed = "n-8.db, n-7.db, n-6.db, n-5.db, n-4.db, n-3.db, n-2.db, n-1.db, ...";
+        assert_eq!(
+            present_instead(&directory.join("nightly/a.db")),
+            format!("; {}/nightly has {listed}", directory.display())
+        );
+        assert_eq!(present_instead(&directory.join("nigthly/a.db")), format!("; {} has nightly", directory.display()));
         fs::remove_dir_all(&directory).unwrap();
     }
 }

@@ -7,7 +7,7 @@ fn endpoints_replace_a_cluster() {
     let spec = json!({ "clusterRef": null, "etcdEndpoints": ["http://e:2379"], "version": "v3.5.1",
         "pvc": { "claimName": "store", "path": "etcd/x" }, "backupPolicy": { "maxBackups": 3, "maxAgeInSecond": 60, "timeoutInSecond": 60 } });
     let mut of = observed(&spec);
-    of.cluster = SourceCluster::NotReferenced;
+    of.cluster = Referenced::Nothing;
     of.step(at(1));
     let planned = of.step(at(1));
     let work = &created_job(&planned)["spec"]["template"]["spec"]["containers"][0];
@@ -95,13 +95,13 @@ fn each_store_has_its_api_its_secret_and_no_flag_of_another() {
 /// The client certificate that a backup is taken with: the Secret, the endpoints, and the directory in the command.
 fn with_certificate(more: &Value, cluster: Option<&Value>) -> (Option<String>, String) {
     let mut of = observed(more);
-    of.cluster = cluster.map_or(SourceCluster::NotReferenced, |spec| {
+    of.cluster = cluster.map_or(Referenced::Nothing, |spec| {
         let object = json!({
             "metadata": { "namespace": "n", "name": "c", "uid": "u-c" },
             "spec": spec,
             "status": { "members": { "ready": ["c-1"] } },
         });
-        SourceCluster::Found(Arc::new(EtcdCluster::decode(&object.to_string()).unwrap()))
+        Referenced::Found(Arc::new(EtcdCluster::decode(&object.to_string()).unwrap()))
     });
     of.step(at(1));
     let planned = of.step(at(1));

@@ -46,6 +46,10 @@ impl Queries for Fixed {
         7
     }
 
+    fn cluster_domain(&self) -> &str {
+        "cluster.local"
+    }
+
     fn wait(&self, _: Duration) -> impl Future<Output = ()> + Send {
         self.record("wait");
         ready(())

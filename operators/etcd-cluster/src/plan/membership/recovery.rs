@@ -7,6 +7,8 @@ use api::etcd_cluster::{EtcdClusterReason, EtcdRecoveryStatus};
 use jiff::Timestamp;
 
 use super::failure::waiting_message;
+use super::from_backup::{self, FromBackup};
+use super::repair::data_lost;
 use super::restart::restart;
 use super::step::{EtcdStep, Wait};
 use super::survivor::{self, Choice};
@@ -21,11 +23,21 @@ pub(super) fn step(observed: &Observed, members: &MemberSet<'_>, desired: &Desir
     if let Some(recovery) = recovery::under_way(&observed.cluster) {
         return proceed(observed, members, desired, recovery);
     }
+    // Of a recovery that was canceled: with its data back, the member would continue alone all the same.
+    let alone = |member: &&MemberView<'_>| member.has_recovering_pod() && !member.is_terminating();
+    if let Some(member) = members.all.iter().find(alone) {
+        return EtcdStep::DeletePod { name: member.name.clone() };
+    }
     let explain = |why: &str| match without_quorum::step(observed, members, desired, now) {
         EtcdStep::Stuck(reason, message) => EtcdStep::Stuck(reason, format!("{message}; {why}")),
         EtcdStep::Wait(wait) => EtcdStep::Wait(Wait { message: format!("{}; {why}", wait.message), ..wait }),
         step => step,
     };
+    match from_backup::choose(observed, members, desired, now) {
+        Some(FromBackup::Begin { backup, entry }) => return EtcdStep::RequestRestore { backup, entry },
+        Some(FromBackup::Explain(why)) => return explain(&why),
+        None => {}
+    }
     match survivor::choose(observed, members, desired, now) {
         Choice::GoOnWith { from, without } => EtcdStep::BeginRecovery { from, without },
         Choice::Refused(why) => explain(&why),
@@ -38,9 +50,8 @@ pub(super) fn step(observed: &Observed, members: &MemberSet<'_>, desired: &Desir
 
 fn proceed(observed: &Observed, members: &MemberSet<'_>, desired: &Desired, recovery: &EtcdRecoveryStatus) -> EtcdStep {
     let from = &recovery.from;
-    let Some(member) = members.get(from).filter(|member| member.usable_claim().is_some()) else {
-        return EtcdStep::CancelRecovery;
-    };
+    let has_data = |member: &&MemberView<'_>| member.usable_claim().is_some() && data_lost(members, member).is_none();
+    let Some(member) = members.get(from).filter(has_data) else { return EtcdStep::CancelRecovery };
     if !member.has_recovering_pod() && !survivor::is_wanted(&observed.cluster) {
         return EtcdStep::CancelRecovery;
     }

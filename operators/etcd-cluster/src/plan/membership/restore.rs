@@ -1,25 +1,31 @@
 //! Pure: the steps of a restore, which the status records from the first one on.
 
 use api::etcd_cluster::{EtcdClusterReason, RestoreStage};
+use jiff::Timestamp;
 
 use super::step::EtcdStep;
-use super::terminating;
+use super::{from_backup, terminating};
 use crate::EtcdRestore;
 use crate::plan::desired::Desired;
 use crate::plan::member_set::MemberSet;
 use crate::plan::restore::{RestoreStep, find, is_verified, new_claims, replaced, under_way};
-use crate::plan::{Observed, adoption, recovered};
+use crate::plan::{Observed, adoption, backups, recovered};
 
 /// What waits for the pods of members.
 const STOPS: &str = "the cluster begins again once the pods of its members are deleted";
 
 /// The next step, if there is a restore.
-pub(super) fn step(observed: &Observed, members: &MemberSet<'_>, desired: &Desired) -> Option<EtcdStep> {
+pub(super) fn step(
+    observed: &Observed,
+    members: &MemberSet<'_>,
+    desired: &Desired,
+    now: Timestamp,
+) -> Option<EtcdStep> {
     let cluster = &observed.cluster;
     if cluster.meta.deleting {
         return None;
     }
-    let Some(progress) = under_way(cluster) else { return begin(observed, members, desired) };
+    let Some(progress) = under_way(cluster) else { return begin(observed, members, desired, now) };
     let restore = find(&observed.restores, progress);
     let is_deleted = restore.is_none() && !observed.restore_unreadable;
     let step = |step| Some(EtcdStep::Restore(step));
@@ -49,7 +55,7 @@ pub(super) fn step(observed: &Observed, members: &MemberSet<'_>, desired: &Desir
 }
 
 /// Begins a restore, or keeps a new cluster from beginning without its snapshot.
-fn begin(observed: &Observed, members: &MemberSet<'_>, desired: &Desired) -> Option<EtcdStep> {
+fn begin(observed: &Observed, members: &MemberSet<'_>, desired: &Desired, now: Timestamp) -> Option<EtcdStep> {
     let status = &observed.cluster.status;
     let adopts = status.cluster_id.is_none() && adoption::is_requested(observed);
     let exists = status.cluster_id.is_some() || adopts || recovered::has_members(&observed.cluster, &observed.claims);
@@ -63,7 +69,11 @@ fn begin(observed: &Observed, members: &MemberSet<'_>, desired: &Desired) -> Opt
         Some(id) => restore.spec.replace_cluster_id.as_ref() == Some(id),
         None => !exists,
     };
-    let may_begin = |restore: &&EtcdRestore| is_verified(restore) && consents(restore);
+    // The operator's own consent ends with the reason for it.
+    let wanted = |restore: &EtcdRestore| {
+        !backups::is_of_operator(&observed.cluster, restore) || from_backup::is_wanted(observed, members, now)
+    };
+    let may_begin = |restore: &&EtcdRestore| is_verified(restore) && consents(restore) && wanted(restore);
     if let Some(restore) = open.iter().copied().find(may_begin).filter(|_| desired.durable) {
         let (name, uid) = (restore.meta.key.name.to_string(), restore.meta.uid.to_string());
         return Some(EtcdStep::Restore(RestoreStep::Begin { name, uid }));

@@ -82,6 +82,13 @@ pub enum EtcdStep {
         /// The one that goes on.
         from: String,
     },
+    /// Create an EtcdRestore, because the volumes of all members are lost.
+    RequestRestore {
+        /// The EtcdBackup.
+        backup: String,
+        /// Which of its backups.
+        entry: String,
+    },
     /// Record that the recovery ends without a change.
     CancelRecovery,
     /// Delete the pods of all members, which hibernate.

@@ -50,6 +50,11 @@ pub(super) fn choose(observed: &Observed, members: &MemberSet<'_>, desired: &Des
         return Choice::Refused("members keep their data in their pods, and a recovery needs a new pod".to_owned());
     }
     let left: Vec<&str> = voters.iter().copied().filter(|name| !lost.contains(name)).collect();
+    // One that has yet to start may turn out to have lost its data, too.
+    let runs = |name: &&str| members.get(name).is_some_and(MemberView::runs_etcd);
+    if !requested && !left.iter().all(runs) {
+        return Choice::None;
+    }
     match best(observed, members, &lost, &left) {
         Err(why) => Choice::Refused(why),
         Ok(from) => Choice::GoOnWith {
@@ -88,6 +93,22 @@ pub(super) fn hint(observed: &Observed, members: &MemberSet<'_>, desired: &Desir
     ))
 }
 
+/// Whether the volumes of all voters are gone for sure, so that there is no member to continue with.
+pub(super) fn all_lost(observed: &Observed, members: &MemberSet<'_>, now: Timestamp) -> bool {
+    let voters = voters(&observed.cluster);
+    // A learner, or a member that has become a voter since etcd was last seen to list it, may have the only copy.
+    let was_listed = |name: &str| observed.cluster.status.listed().any(|status| status.name == name);
+    let may_have_data = |member: &MemberView<'_>| {
+        let has_begun = was_listed(&member.name) || member.has_run();
+        has_begun && member.usable_claim().is_some_and(|claim| claim.bound) && data_lost(members, member).is_none()
+    };
+    !voters.is_empty()
+        && !members.list_known
+        && is_lost_for_sure(observed, now)
+        && certainly_lost(observed, members, &voters).len() == voters.len()
+        && !members.all.iter().any(may_have_data)
+}
+
 /// Whether the recovery that is under way is still wanted, by the request that began it, or by the policy.
 pub(super) fn is_wanted(cluster: &EtcdCluster) -> bool {
     match cluster.status.recovery_request.as_deref() {
@@ -114,7 +135,7 @@ fn voters(cluster: &EtcdCluster) -> Vec<&str> {
 }
 
 /// Whether the operator may decide itself, and quorum is lost for long enough.
-fn may_decide(cluster: &EtcdCluster, now: Timestamp) -> bool {
+pub(super) fn may_decide(cluster: &EtcdCluster, now: Timestamp) -> bool {
     let delay = cluster.spec.recovery.as_ref().filter(|of| of.policy == RecoveryPolicy::Automatic);
     delay.is_some_and(|of| lasts(cluster, SignedDuration::from_secs(of.delay_seconds()), now))
 }

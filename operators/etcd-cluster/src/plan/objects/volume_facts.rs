@@ -3,7 +3,7 @@
 use runtime::projections::Pvc;
 
 use super::annotations::RETIRING;
-use super::labels::{CLUSTER_ID, JOINING, MEMBER_ID, MEMBER_VERSION};
+use super::labels::{CLUSTER_ID, JOINING, KNOWN_GOOD, MEMBER_ID, MEMBER_VERSION, REPLACED_BY};
 
 /// What a volume holds, as the labels of its PVC record it, since the status can be lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +43,13 @@ pub(in crate::plan) fn is_retiring(live: &Pvc) -> bool {
 /// Whether it is marked as one that is retained, whatever the policy says.
 pub(in crate::plan) fn is_to_be_retained(live: &Pvc) -> bool {
     live.labels.get(RETIRING).is_some_and(|mark| mark == RETIRES_RETAINED)
+}
+
+/// Whether a PVC records anything about data, even if not all that belongs to it.
+pub(in crate::plan) fn has_any_record(live: &Pvc) -> bool {
+    [CLUSTER_ID, MEMBER_ID, MEMBER_VERSION, KNOWN_GOOD, REPLACED_BY]
+        .iter()
+        .any(|label| live.labels.contains_key(*label))
 }
 
 /// Whether the member of a PVC has never voted, so that its volume has no data of its own.

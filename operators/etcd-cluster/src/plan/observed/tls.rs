@@ -20,6 +20,17 @@ pub struct ObservedTls {
     pub authorities: Option<String>,
     /// The next renewal that is due.
     pub renewal: Option<CertificateRenewal>,
+    /// What the operator has to do about certificates that it issues.
+    pub issuance: DueIssuance,
+}
+
+/// What the operator has to do about certificates that it issues.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DueIssuance {
+    /// Whether an authority or a certificate has to be written now.
+    pub now: bool,
+    /// Whether an authority has a successor, which signs once all members know it.
+    pub once_rolled: bool,
 }
 
 /// When a certificate has to be renewed.

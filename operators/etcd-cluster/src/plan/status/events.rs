@@ -9,14 +9,21 @@ use runtime::plan::EventDraft;
 
 use super::super::membership::EtcdStep;
 use super::conditions::{NOT_DURABLE, requests_ephemeral};
-use super::messages::recovery_begins;
+use super::messages::{recovery_begins, restore_requested};
 use super::restore;
 use crate::EtcdCluster;
 
 /// The events about a step that has been taken.
 pub(in crate::plan) fn step_events(step: &EtcdStep) -> Vec<EventDraft> {
-    let EtcdStep::Remove { name, replaced_because: Some(why), .. } = step else { return Vec::new() };
-    vec![event(true, EtcdClusterEvent::ReplacingDeadMember, format!("member {name} is being replaced: {why}"))]
+    match step {
+        EtcdStep::Remove { name, replaced_because: Some(why), .. } => {
+            vec![event(true, EtcdClusterEvent::ReplacingDeadMember, format!("member {name} is being replaced: {why}"))]
+        }
+        EtcdStep::RequestRestore { entry, .. } => {
+            vec![event(true, EtcdClusterEvent::RecoveryStarted, restore_requested(entry))]
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// The events about changes of the status: those of the archived operator about members, and those that need attention.

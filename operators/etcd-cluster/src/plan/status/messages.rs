@@ -105,6 +105,7 @@ pub(super) fn step_message(
             format!("waiting for pod {name}, which belongs to no member, to be deleted"),
         ),
         EtcdStep::BeginRecovery { from, without } => (EtcdClusterReason::Recovering, recovery_begins(from, without)),
+        EtcdStep::RequestRestore { entry, .. } => (EtcdClusterReason::Recovering, restore_requested(entry)),
         EtcdStep::Fence { name, from } => (
             EtcdClusterReason::Recovering,
             format!("stopping member {name} before the cluster continues with member {from}"),
@@ -156,6 +157,13 @@ pub(super) fn step_message(
 /// That a cluster begins to recover from a lost quorum.
 pub(super) fn recovery_begins(from: &str, without: &[String]) -> String {
     format!("quorum is lost: the cluster continues with member {from}, and without {}", without.join(", "))
+}
+
+/// That a cluster is about to begin again from a backup.
+pub(super) fn restore_requested(entry: &str) -> String {
+    format!(
+        "the volumes of all members are lost: the cluster begins again from the backup {entry} once that is verified"
+    )
 }
 
 fn is_restarting_one(cluster: &EtcdCluster, members: &MemberSet<'_>, desired: &Desired, name: &str) -> bool {

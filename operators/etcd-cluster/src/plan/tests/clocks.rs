@@ -55,7 +55,7 @@ fn a_learner_that_joined_in_the_future_gets_its_entry_and_few_reconciles() {
     Arc::get_mut(&mut seen.cluster).unwrap().status.member_statuses = vec![noted(NAMES[2], "3", MemberRole::Joining)];
     let plan = after(&seen, 60);
     let nudged = |effect: &Effect<EtcdAct>| {
-        matches!(effect, Effect::Act(EtcdAct { change: EtcdChange::Fill { entries: 1 }, .. }))
+        matches!(effect, Effect::Act(EtcdAct::Change { change: EtcdChange::Fill { entries: 1 }, .. }))
     };
     assert!(plan.effects.iter().any(nudged), "{:?}", plan.effects);
     assert_eq!(plan.next, Requeue::After(requeue::POLL_STAGNANT));

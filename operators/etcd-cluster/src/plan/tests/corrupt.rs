@@ -20,8 +20,8 @@ fn changes(seen: &Observed) -> Vec<String> {
 
 fn changes_at(seen: &Observed, second: i64) -> Vec<String> {
     let change = |effect: &Effect<EtcdAct>| match effect {
-        Effect::Act(EtcdAct { change: EtcdChange::Remove { id, .. }, .. }) => Some(format!("remove {id}")),
-        Effect::Act(EtcdAct { change: EtcdChange::MoveLeader { to }, .. }) => Some(format!("lead {to}")),
+        Effect::Act(EtcdAct::Change { change: EtcdChange::Remove { id, .. }, .. }) => Some(format!("remove {id}")),
+        Effect::Act(EtcdAct::Change { change: EtcdChange::MoveLeader { to }, .. }) => Some(format!("lead {to}")),
         Effect::Create(create) => Some(format!("create {}", create.key.name)),
         _ => None,
     };

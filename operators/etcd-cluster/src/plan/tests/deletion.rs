@@ -234,6 +234,36 @@ fn volumes_of_several_clusters_are_kept_without_a_status() {
     }
 }
 
+/// They would keep the next cluster of the name from beginning.
+#[test]
+fn claims_of_a_cluster_that_never_began_are_deleted() {
+    let first = names::first(&terminating(&json!({ "size": 3 }), &[], &json!({})).cluster);
+    let deleted = |labels: &Value, id: Option<&str>, more: &Value| {
+        let mut seen = terminating(&json!({ "size": 3 }), &[ETCD_VOLUMES], &json!({ "labels": labels }));
+        let mut metadata = json!({ "finalizers": [ETCD_VOLUMES], "deletionTimestamp": "2026-01-01T00:00:00Z" });
+        metadata.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        edit(&mut seen, &metadata);
+        Arc::get_mut(&mut seen.cluster).unwrap().status.cluster_id = id.map(str::to_owned);
+        // The first one is that of the first member, the others are of anyone.
+        let claim = Arc::get_mut(&mut seen.claims[0]).unwrap();
+        claim.meta.key = claim.meta.key.sibling(&first);
+        let of = |effect: &Effect<EtcdAct>| matches!(effect, Effect::Delete(delete) if delete.version.is_some());
+        after(&seen, 60).effects.iter().filter(|effect| of(effect)).count()
+    };
+    let (own, nothing) = (json!({ "multi-operator.example.com/owner-uid": "u" }), json!({}));
+    assert_eq!(deleted(&own, None, &nothing), 1);
+    let joining = json!({ "multi-operator.example.com/owner-uid": "u", "multi-operator.example.com/joining": "true" });
+    assert_eq!(deleted(&joining, None, &nothing), 3);
+    assert_eq!(deleted(&own, Some("1"), &nothing), 0, "it may hold what clients wrote");
+    let orphans = json!({ "finalizers": [ETCD_VOLUMES, "orphan"] });
+    assert_eq!(deleted(&own, None, &orphans), 0);
+    let adopts = json!({ "annotations": { "example.com/adopt": "earlier" } });
+    assert_eq!(deleted(&own, None, &adopts), 0, "adopted ones may have data and no record of it");
+    assert_eq!(deleted(&json!({ "multi-operator.example.com/owner-uid": "earlier" }), None, &nothing), 0);
+    let voted = json!({ "multi-operator.example.com/owner-uid": "u", "multi-operator.example.com/cluster-id": "1" });
+    assert_eq!(deleted(&voted, None, &nothing), 0, "only the status was lost, and part of the record");
+}
+
 /// Nothing releases them after the cluster is deleted.
 #[test]
 fn claims_of_an_earlier_cluster_are_released_with_this_one() {
@@ -255,3 +285,5 @@ fn claims_of_an_earlier_cluster_are_released_with_this_one() {
     assert_eq!(earlier(false, false), 3);
     assert_eq!(earlier(false, true), 0, "what a person deletes is not known to be saved");
 }
+
+mod last_backup;

@@ -17,7 +17,7 @@ fn with_request(value: &str, change: impl FnOnce(&mut EtcdClusterStatus), paused
 
 fn moves(plan: &EtcdPlan) -> Option<u64> {
     plan.effects.iter().find_map(|effect| match effect {
-        Effect::Act(EtcdAct { change: EtcdChange::MoveLeader { to }, .. }) => Some(*to),
+        Effect::Act(EtcdAct::Change { change: EtcdChange::MoveLeader { to }, .. }) => Some(*to),
         _ => None,
     })
 }

@@ -33,7 +33,7 @@ fn learning(minutes: i64, idle_pod: bool) -> (Observed, i64) {
 
 fn change(plan: &EtcdPlan) -> Option<&EtcdChange> {
     plan.effects.iter().find_map(|effect| match effect {
-        Effect::Act(act) => Some(&act.change),
+        Effect::Act(EtcdAct::Change { change, .. }) => Some(change),
         _ => None,
     })
 }

@@ -54,7 +54,7 @@ fn the_log_is_filled_up_to_the_snapshot_that_etcd_takes() {
         seen.image_check_rejected = true;
         let plan = after(&seen, 60);
         let entries = plan.effects.iter().find_map(|effect| match effect {
-            Effect::Act(EtcdAct { change: EtcdChange::Fill { entries }, .. }) => Some(*entries),
+            Effect::Act(EtcdAct::Change { change: EtcdChange::Fill { entries }, .. }) => Some(*entries),
             _ => None,
         });
         (entries, message(&plan.status.unwrap()).to_owned())

@@ -63,7 +63,7 @@ fn second(second: i64) -> Timestamp {
 
 fn is_replaced(seen: &Observed, second: i64) -> bool {
     let removes = |effect: &Effect<EtcdAct>| {
-        matches!(effect, Effect::Act(EtcdAct { change: EtcdChange::Remove { id: 3, .. }, .. }))
+        matches!(effect, Effect::Act(EtcdAct::Change { change: EtcdChange::Remove { id: 3, .. }, .. }))
     };
     after(seen, second).effects.iter().any(removes)
 }

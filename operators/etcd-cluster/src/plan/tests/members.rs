@@ -91,8 +91,9 @@ pub(super) fn crashing(restarts: i32, state: &Value) -> Observed {
 }
 
 pub(super) fn removes(seen: &Observed) -> bool {
-    let remove =
-        |effect: &Effect<EtcdAct>| matches!(effect, Effect::Act(EtcdAct { change: EtcdChange::Remove { .. }, .. }));
+    let remove = |effect: &Effect<EtcdAct>| {
+        matches!(effect, Effect::Act(EtcdAct::Change { change: EtcdChange::Remove { .. }, .. }))
+    };
     after(seen, 60).effects.iter().any(remove)
 }
 

@@ -23,7 +23,7 @@ fn changes(seen: &Observed) -> Vec<EtcdChange> {
     let effects = after(seen, 60).effects;
     effects
         .into_iter()
-        .filter_map(|effect| if let Effect::Act(act) = effect { Some(act.change) } else { None })
+        .filter_map(|effect| if let Effect::Act(EtcdAct::Change { change, .. }) = effect { Some(change) } else { None })
         .collect()
 }
 

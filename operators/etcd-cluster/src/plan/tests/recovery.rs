@@ -266,4 +266,5 @@ fn the_volume_of_a_member_that_was_given_up_is_kept_whatever_the_policy() {
     );
 }
 
+mod from_backup;
 mod requests;

@@ -18,8 +18,9 @@ fn reconciles(seen: &mut Observed, size: u8, seconds: &[i64]) -> Vec<(bool, u128
         let mut status = plan.status.unwrap();
         conditions::merge(&mut status.contract, &seen.cluster.status.contract, 1, "m");
         seen.cluster = observed(&spec, &status).cluster;
-        let remove =
-            |effect: &Effect<EtcdAct>| matches!(effect, Effect::Act(EtcdAct { change: EtcdChange::Remove { .. }, .. }));
+        let remove = |effect: &Effect<EtcdAct>| {
+            matches!(effect, Effect::Act(EtcdAct::Change { change: EtcdChange::Remove { .. }, .. }))
+        };
         let Requeue::After(delay) = plan.next else { panic!("it is requeued") };
         (plan.effects.iter().any(remove), delay.as_millis())
     };

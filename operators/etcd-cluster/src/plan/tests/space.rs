@@ -232,7 +232,7 @@ fn databases_that_need_it_may_grow_once_volumes_have_grown() {
 fn the_alarm_is_disarmed_once_there_is_space_and_all_are_healthy() {
     let disarms = |seen: &Observed| {
         let disarm = |effect: &Effect<EtcdAct>| {
-            matches!(effect, Effect::Act(EtcdAct { change: EtcdChange::Disarm { id: 2 }, .. }))
+            matches!(effect, Effect::Act(EtcdAct::Change { change: EtcdChange::Disarm { id: 2 }, .. }))
         };
         after(seen, 60).effects.iter().any(disarm)
     };

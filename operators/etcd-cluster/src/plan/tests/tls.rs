@@ -85,7 +85,8 @@ fn claim_of(name: &str, uid: &str, secret: Option<&str>) -> Arc<Pvc> {
 /// The Secret for peers in effect, and the reason of the refusal.
 fn effective(spec: &Value, claims: &[Arc<Pvc>]) -> (Option<String>, Option<EtcdClusterReason>) {
     let seen = observed(spec, &decided());
-    let (cluster, refusal) = effective_tls::effective(&seen.cluster, &[], claims);
+    let cluster = crate::plan::issued_tls::effective(&seen.cluster);
+    let (cluster, refusal) = effective_tls::effective(&cluster, &[], claims);
     let secret = crate::plan::tls::peer_secret(&cluster).map(str::to_owned);
     (secret, refusal.map(|(reason, _)| reason))
 }
@@ -100,6 +101,23 @@ fn tls_between_members_is_decided_at_creation() {
     assert_eq!(effective(&plain, &[claim_of("c-1", "u", Some("before"))]), (Some("before".to_owned()), refused));
     assert_eq!(effective(&plain, &[claim_of("c-1", "u", None)]), (None, None));
     assert_eq!(effective(&spec(), &[claim_of("c-1", "other", None)]), (Some("peer".to_owned()), None), "of another");
+    // Certificates that the operator issues do not expire while the spec is wrong.
+    let kept = crate::plan::effective_tls::effective(
+        &observed(&plain, &decided()).cluster,
+        &[],
+        &[claim_of("c-1", "u", Some("c-peer-tls"))],
+    );
+    let issued =
+        kept.0.spec.tls.as_ref().and_then(|tls| tls.issued.clone()).map(|issued| (issued.members, issued.clients));
+    assert_eq!(issued, Some((true, false)));
+    let message = kept.1.unwrap().1;
+    assert!(message.contains("the certificates of the members any more (issued.members)"), "{message}");
+    // Neither at once nor in two steps do members change to certificates that the others reject.
+    let issued = json!({ "size": 3, "TLS": { "issued": {} } });
+    let (changed, own) = (Some(EtcdClusterReason::TLSChangeRefused), || Some("c-peer-tls".to_owned()));
+    assert_eq!(effective(&issued, &[claim_of("c-1", "u", Some("peer"))]), (Some("peer".to_owned()), changed.clone()));
+    assert_eq!(effective(&spec(), &[claim_of("c-1", "u", own().as_deref())]), (own(), changed));
+    assert_eq!(effective(&issued, &[claim_of("c-1", "u", own().as_deref())]), (own(), None));
     let names = objects::claim(&observed(&spec(), &decided()).cluster, "c-1", objects::ClaimInputs::default());
     assert_eq!(names.body["metadata"]["annotations"][objects::PEER_SECRET], "peer");
 }
@@ -156,4 +174,39 @@ fn a_cluster_that_rejects_only_the_operator_has_not_lost_quorum() {
     let unknown = (ConditionStatus::Unknown, "TLSSecretInvalid".to_owned());
     assert_eq!(conditions(true), (unknown, stalled, Some(EtcdClusterPhase::Running)));
     assert_eq!(conditions(false).0.0, ConditionStatus::False, "the kubelet reports that none serves");
+}
+
+#[test]
+fn certificates_are_issued_when_due_and_by_a_successor_once_all_members_know_it() {
+    use crate::plan::{DueIssuance, MembersKnow};
+    let issued = json!({ "size": 3, "TLS": { "issued": { "clients": false } } });
+    let issues = |due: DueIssuance, unaware: Option<&str>| {
+        let mut seen = super::members::three(&issued);
+        seen.tls.issuance = due;
+        seen.tls.authorities = Some("both".to_owned());
+        for pod in &mut seen.pods {
+            let knows = if unaware == Some(&*pod.meta.key.name) { "old" } else { "both" };
+            let details = Arc::get_mut(pod).unwrap().details.as_mut().unwrap();
+            details.annotations.insert(objects::AUTHORITIES.to_owned(), knows.to_owned());
+        }
+        let of = |effect: &Effect<EtcdAct>| match effect {
+            Effect::Act(EtcdAct::IssueCertificates { members, .. }) => Some(members.clone()),
+            _ => None,
+        };
+        plan(&seen, Timestamp::from_second(600).unwrap()).effects.iter().find_map(of)
+    };
+    let (nothing, now) = (DueIssuance::default(), DueIssuance { now: true, once_rolled: false });
+    let successor = DueIssuance { now: false, once_rolled: true };
+    let same = || Some(MembersKnow::Same("both".to_owned()));
+    assert_eq!((issues(nothing, None), issues(now, None), issues(successor, None)), (None, same(), same()));
+    assert_eq!(issues(now, Some(super::members::NAMES[1])), Some(MembersKnow::Different));
+    assert_eq!(issues(successor, Some(super::members::NAMES[1])), None);
+    // Before the first member, whose pod needs the Secrets.
+    let tls = ObservedTls { issuance: now, ..ObservedTls::default() };
+    let plan = plan(&Observed { tls, ..observed(&issued, &decided()) }, Timestamp::UNIX_EPOCH);
+    let [Effect::Act(EtcdAct::IssueCertificates { members, issued })] = &plan.effects[..] else {
+        panic!("{:?}", plan.effects)
+    };
+    assert_eq!((members, issued.members, issued.clients), (&MembersKnow::None, true, false));
+    assert_eq!(reason(&plan.status.unwrap(), "Stalled").0, ConditionStatus::False);
 }

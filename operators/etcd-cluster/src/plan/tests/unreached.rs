@@ -25,7 +25,7 @@ fn with_a_silent_one() -> Observed {
 /// The removed member, and the pods that must stay.
 fn removal(plan: &EtcdPlan) -> Option<(u64, Vec<String>)> {
     plan.effects.iter().find_map(|effect| match effect {
-        Effect::Act(EtcdAct { change: EtcdChange::Remove { id, staying, .. }, .. }) => {
+        Effect::Act(EtcdAct::Change { change: EtcdChange::Remove { id, staying, .. }, .. }) => {
             Some((*id, staying.iter().map(|key| key.name.to_string()).collect()))
         }
         _ => None,

@@ -171,7 +171,7 @@ fn an_alarm_is_disarmed_only_if_there_is_space_in_the_lowest_unreported_quota() 
         seen.etcd.alarms = vec![(1, Alarm::NoSpace), (3, Alarm::NoSpace)];
         let plan = after(&seen, 60);
         let disarmed = plan.effects.iter().filter_map(|effect| match effect {
-            Effect::Act(EtcdAct { change: EtcdChange::Disarm { id }, .. }) => Some(*id),
+            Effect::Act(EtcdAct::Change { change: EtcdChange::Disarm { id }, .. }) => Some(*id),
             _ => None,
         });
         (disarmed.collect::<Vec<_>>(), plan.next)
