@@ -1,7 +1,7 @@
 //! Writes the Secrets with the certificates that the operator issues.
 //!
-//! What is due is decided by what the Secrets hold now ([`issuance`](crate::certificates::issuance)): a manager that takes over, or that was
-//! interrupted, continues there. Each write names the version that was read, so two managers do not overwrite each other's.
+//! What the Secrets hold now decides what is due ([`issuance`]): a manager that takes over, or that was interrupted, continues there.
+//! Each write names the version that was read, so two managers do not overwrite each other's.
 
 use std::collections::BTreeMap;
 

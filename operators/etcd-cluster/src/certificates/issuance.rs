@@ -115,8 +115,8 @@ fn is_requested(files: &BTreeMap<String, String>, request: Option<&str>) -> bool
     request.is_some_and(|request| files.get(REQUEST).map(String::as_str) != Some(request))
 }
 
-/// Whether the successor of an authority may sign: everyone knows it, or nobody could do anything with the present one. Another request
-/// waits no longer for applications.
+/// Whether the successor of an authority may sign: all certificates come with it, or the present one is of no use any more. Another
+/// request does not wait longer for applications.
 fn may_sign(state: &AuthorityState<'_>, files: &BTreeMap<String, String>, now: Timestamp) -> bool {
     let lost = !files.contains_key(CERTIFICATE);
     let ended = |files: &BTreeMap<String, String>| {
@@ -125,10 +125,10 @@ fn may_sign(state: &AuthorityState<'_>, files: &BTreeMap<String, String>, now: T
     if lost && state.signed.iter().any(|files| files.is_none_or(ended)) {
         return true;
     }
-    let told = |of: &Files<'_>| of.is_some_and(|of| trusts(of, files));
+    let informed = |of: &Files<'_>| of.is_some_and(|of| trusts(of, files));
     let since = files.get(NEXT_SINCE).and_then(|since| since.parse::<Timestamp>().ok());
     let read = since.is_none_or(|since| now.duration_since(since) >= READ_WITHIN);
-    state.rolled && state.signed.iter().all(told) && (read || is_requested(files, state.request))
+    state.rolled && state.signed.iter().all(informed) && (read || is_requested(files, state.request))
 }
 
 /// Whether a certificate comes with the authorities that it is to come with.

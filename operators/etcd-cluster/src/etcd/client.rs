@@ -39,8 +39,7 @@ impl MemberEndpoint {
 /// Queries and changes etcd. Nothing takes longer than a few seconds.
 pub trait EtcdClient: Send + Sync + 'static {
     /// Queries the status of all members at once, and the list of members through one with quorum. What follows at the same address
-    /// uses the same TLS. Once the cluster id is
-    /// `latched`, only members of that cluster count.
+    /// uses the same TLS. Once the cluster id is `latched`, only members of that cluster count.
     fn query(&self, endpoints: &[MemberEndpoint], latched: Option<u64>) -> impl Future<Output = Etcd> + Send;
 
     /// The cluster version, which all members have agreed on, as one member reports it.
@@ -49,7 +48,8 @@ pub trait EtcdClient: Send + Sync + 'static {
     /// The ids of the members to which one member is sending a snapshot.
     fn snapshot_receivers(&self, address: &str) -> impl Future<Output = BTreeSet<u64>> + Send;
 
-    /// Makes one change, through any of the members at these addresses; a defragmentation only begins, and [`Etcd::defragmentations`] has what comes of it.
+    /// Makes one change, through any of the members at these addresses; a defragmentation only begins, and
+    /// [`Etcd::defragmentations`] has what comes of it.
     ///
     /// # Errors
     /// Transient, with etcd's own message. If the answer is lost, the change may have been made.

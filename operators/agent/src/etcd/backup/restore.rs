@@ -98,8 +98,8 @@ fn present_instead(snapshot: &Path) -> String {
     let Some((directory, mut names)) = snapshot.ancestors().skip(1).find_map(|of| Some((of, names(of)?))) else {
         return String::new();
     };
-    names.retain(|name| !name.starts_with('.') && !Path::new(name).extension().is_some_and(|of| of == "json"));
-    // Names of backups end with their time: the newest ones first.
+    names.retain(|name| !name.starts_with('.') && Path::new(name).extension().is_none_or(|of| of != "json"));
+    // Names of scheduled backups end with their time: the newest ones first.
     names.sort_by(|one, other| other.cmp(one));
     let more = if names.len() > LISTED { ", ..." } else { "" };
     names.truncate(LISTED);
@@ -155,6 +155,7 @@ mod tests {
         assert_eq!(reason(None), None);
         fs::remove_dir_all(&directory).unwrap();
     }
+
     #[test]
     fn of_a_missing_snapshot_the_message_says_what_there_is() {
         let directory = std::env::temp_dir().join(format!("agent-instead-{}", std::process::id()));

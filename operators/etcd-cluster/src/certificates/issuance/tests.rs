@@ -207,7 +207,7 @@ fn an_authority_whose_secret_was_deleted_gets_a_successor() {
     assert_eq!(step(Some(&lost), &[Some(&trusting)], true, None, at(1)), Some(AuthorityStep::Promote));
     let new = promoted(&lost, None).unwrap();
     assert_eq!(of(&new, Some(&trusting), IssuedCertificate::Peer, at(1)), Some(CertificateStep::Issue));
-    // Nobody could wait for a certificate that is gone, or does not serve any more.
+    // There is no waiting for a certificate that is gone, or has expired.
     assert_eq!(step(Some(&lost), &[Some(&trusting), None], false, None, at(1)), Some(AuthorityStep::Promote));
     assert_eq!(step(Some(&lost), &[Some(&trusting)], false, None, at(95)), Some(AuthorityStep::Promote));
 }
