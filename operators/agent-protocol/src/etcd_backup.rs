@@ -41,6 +41,9 @@ pub struct EtcdTakeBackup {
     /// etcd-client-ca.crt, or tls.crt, tls.key and ca.crt
     #[arg(long, value_name = "DIRECTORY")]
     pub client_tls: Option<PathBuf>,
+    /// If etcd requires users: directory with the file password, which has that of the user root
+    #[arg(long, value_name = "DIRECTORY")]
+    pub root_secret: Option<PathBuf>,
     /// Where the backup is stored; with --bucket, until it is uploaded
     #[arg(long, value_name = "DIRECTORY/NAME", value_parser = snapshot_path)]
     pub to: PathBuf,
@@ -73,6 +76,7 @@ impl AgentCommand for EtcdTakeBackup {
     fn render(&self, argv: &mut Argv) {
         argv.values("endpoint", &self.endpoints);
         argv.values("client-tls", self.client_tls.as_ref().map(|directory| directory.display()));
+        argv.values("root-secret", self.root_secret.as_ref().map(|directory| directory.display()));
         argv.value("to", self.to.display());
         self.bucket.render(argv);
         argv.switch("versioned", self.versioned);

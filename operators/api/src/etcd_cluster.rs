@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::time::LASTING_SPAN;
 
+mod authentication;
 pub mod condition_type;
 mod defragmentation;
 mod deletion;
@@ -22,6 +23,7 @@ mod status;
 mod storage;
 mod tls;
 
+pub use authentication::EtcdAuthentication;
 pub use defragmentation::{DEFRAGMENT, EtcdDefragmentation, EtcdDefragmentationStatus, MaintenanceWindow};
 pub use deletion::BeforeDeletion;
 pub use options::ALLOWED_OPTIONS;
@@ -161,6 +163,10 @@ pub struct EtcdClusterSpec {
     /// TLS between members and for clients, who then need certificates, too.
     #[serde(default, rename = "TLS", skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsPolicy>,
+
+    /// Users and passwords of etcd. Default: the operator turns authentication neither on nor off, and has no user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub authentication: Option<EtcdAuthentication>,
 
     /// Storage of each member's data. Default: a volume of the default StorageClass; without such a class, the pod's
     /// own disk, which is lost with the pod (condition Durable=False).

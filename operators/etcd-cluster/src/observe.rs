@@ -14,7 +14,7 @@ use runtime::projections::{Pod, Pvc};
 use serde_json::Value;
 
 use crate::EtcdCluster;
-use crate::etcd::{MemberEndpoint, MemberTls};
+use crate::etcd::{MemberEndpoint, MemberTls, RootPassword};
 use crate::plan::known_good::KnownGoodConfig;
 use crate::plan::placement::TrialFeasibility;
 use crate::plan::recovered::with_recovered_status;
@@ -29,6 +29,7 @@ mod certificates;
 mod foreign;
 pub(crate) mod live;
 mod queries;
+mod root_password;
 mod secrets;
 mod stores;
 
@@ -62,7 +63,9 @@ pub async fn observe(
     // The latched cluster id decides whose answers count.
     let cluster = &with_recovered_status(&cluster, &claims);
     let (tls, identities) = certificates::observe(queries, cluster, refusal, &pods).await;
-    let etcd = query_etcd(queries, cluster, &endpoints(cluster, &pods, &identities)).await;
+    let root = root_password::read(queries, cluster).await;
+    let endpoints = endpoints(cluster, &pods, &identities, root.as_ref().ok().and_then(Option::as_ref));
+    let etcd = query_etcd(queries, cluster, &endpoints).await;
     claim_lookups.extend(read_claims(queries, cluster, &pods, &mut claims, Some(&etcd)).await);
     let mut observed = Observed {
         peers,
@@ -87,6 +90,7 @@ pub async fn observe(
         pod_rejected: None,
         options_refused: None,
         tls,
+        root_unusable: root.err(),
         cluster_version: None,
         receiving_snapshot: BTreeSet::new(),
         new_member_name: names::of(cluster, queries.random()).into(),
@@ -147,7 +151,12 @@ async fn read_claims(
 }
 
 /// The members that can be queried: those whose pods have an address. Without an identity, a member with TLS does not answer.
-fn endpoints(cluster: &EtcdCluster, pods: &[Arc<Pod>], identities: &Identities) -> Vec<MemberEndpoint> {
+fn endpoints(
+    cluster: &EtcdCluster,
+    pods: &[Arc<Pod>],
+    identities: &Identities,
+    root: Option<&RootPassword>,
+) -> Vec<MemberEndpoint> {
     let endpoint = |pod: &Arc<Pod>| {
         let identity = plan::effective_tls::operator_secret_of(pod).and_then(|secret| identities.get(secret));
         Some(MemberEndpoint {
@@ -157,6 +166,7 @@ fn endpoints(cluster: &EtcdCluster, pods: &[Arc<Pod>], identities: &Identities) 
                 identity: Arc::clone(identity),
                 server_name: names::host(cluster, &pod.meta.key.name),
             }),
+            root: root.cloned(),
         })
     };
     pods.iter().filter(|pod| plan::may_be_queried(pod)).filter_map(endpoint).collect()

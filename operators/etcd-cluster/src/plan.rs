@@ -10,6 +10,7 @@ use runtime::projections::{Pod, PodDetails, Pvc};
 
 mod act;
 mod adoption;
+pub mod authentication;
 mod backups;
 mod claim_copies;
 mod clock;
@@ -53,8 +54,8 @@ mod volume;
 pub use act::{EtcdAct, EtcdChange, EtcdPlan, MembersKnow};
 pub use explanation::Explanation;
 pub use observed::{
-    Alarm, CertificateRenewal, Defragmentation, DueIssuance, EndpointStatus, Etcd, ForeignPod, ListedMember, Observed,
-    ObservedTls,
+    Alarm, Authentication, CertificateRenewal, Defragmentation, DueIssuance, EndpointStatus, Etcd, ForeignPod,
+    ListedMember, Observed, ObservedTls,
 };
 
 use desired::Desired;

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use api::Reason;
 use api::etcd_cluster::EtcdClusterReason;
 use etcd_client::{AlarmAction, AlarmOptions, AlarmType};
-use etcd_cluster::etcd::{EtcdClient, GrpcEtcdClient, MemberEndpoint};
-use etcd_cluster::plan::{Alarm, EndpointStatus, Etcd, EtcdChange, ListedMember};
+use etcd_cluster::etcd::{EtcdClient, GrpcEtcdClient, MemberEndpoint, RootPassword};
+use etcd_cluster::plan::{Alarm, Authentication, EndpointStatus, Etcd, EtcdChange, ListedMember};
 
 #[path = "live/process.rs"]
 mod process;
@@ -272,4 +272,39 @@ async fn authentication_is_not_taken_for_silence() {
         act(&client, &[&a], EtcdChange::Remove { id: 1, absent: Vec::new(), staying: Vec::new() }).await,
         Err(EtcdClusterReason::AuthenticationRequired.into())
     );
+}
+
+/// Authentication is turned on and off by this client, which is root in between, and survives a restart of the member.
+#[tokio::test]
+#[ignore = "scripts/test --all servers"]
+async fn root_reads_and_changes_what_requires_a_user() {
+    let (mut a, client) = (Process::single("a"), GrpcEtcdClient::new());
+    let with = |a: &Process, password| [MemberEndpoint { root: Some(RootPassword::new(password)), ..a.endpoint() }];
+    let off = until_up(&client, &with(&a, "first")).await;
+    assert_eq!(off.authentication, Authentication::Off);
+    let set = |on| EtcdChange::SetAuthentication { on };
+    for _ in 0..2 {
+        // Another user has created root before.
+        a.client().await.user_add("root", "of another", None).await.ok();
+        assert_eq!(act(&client, &[&a], set(true)).await, Ok(()));
+        let etcd = client.query(&with(&a, "first"), None).await;
+        assert!(endpoint(&etcd, "a").is_ok() && !etcd.auth_required);
+        assert_eq!((etcd.authentication, etcd.members.map(|members| members.len())), (Authentication::On, Ok(1)));
+        assert!(a.client().await.get("key", None).await.is_err(), "a user is required");
+        assert_eq!(act(&client, &[&a], EtcdChange::Fill { entries: 3 }).await, Ok(()));
+        assert_eq!(act(&client, &[&a], EtcdChange::Touch).await, Ok(()));
+        a.kill();
+        a.start();
+        until_up(&client, &with(&a, "first")).await;
+        // The token that it had given is gone.
+        assert_eq!(act(&client, &[&a], EtcdChange::Touch).await, Ok(()));
+        let etcd = client.query(&with(&a, "wrong"), None).await;
+        assert!(
+            matches!(&etcd.authentication, Authentication::RootRejected(why) if !why.contains("wrong")),
+            "{etcd:?}"
+        );
+        client.query(&with(&a, "first"), None).await;
+        assert_eq!(act(&client, &[&a], set(false)).await, Ok(()));
+        assert_eq!(client.query(&with(&a, "first"), None).await.authentication, Authentication::Off);
+    }
 }

@@ -10,6 +10,7 @@ mod create;
 mod deletion;
 mod diagnosis;
 mod edits;
+mod etcd_authentication;
 mod etcd_backup;
 mod etcd_bad_input;
 mod etcd_bucket;

@@ -41,7 +41,7 @@ const LISTED_BYTES: usize = 3000;
 
 /// Takes a backup, or reports the one that an earlier run has completed.
 pub(crate) fn back_up(options: &EtcdTakeBackup) -> Result<EtcdBackupResult, CommandFailure> {
-    let programs = EtcdTools::find_with_tls(options.client_tls.as_deref())?;
+    let programs = EtcdTools::find_for_clients(options.client_tls.as_deref(), options.root_secret.as_deref())?;
     match Bucket::open(&options.bucket)? {
         Some(bucket) => back_up_to(&BucketStore::new(bucket, options)?, &programs, options),
         None => back_up_to(&BackupDirectory::open(&options.to, &options.owner)?, &programs, options),

@@ -65,20 +65,25 @@ impl LoopbackMember {
         &self.endpoint
     }
 
-    /// Waits until it serves; `what` is what messages call it. Returns the revision of its key space.
+    /// Waits until it serves; `what` is what messages call it. Returns the revision of its key space, unless its data has users and it
+    /// tells that to them alone (3.5.35, 3.6 and later).
     pub(in crate::etcd) fn wait_until_serving(
         &mut self,
         programs: &EtcdTools,
         what: &str,
         timeout: Duration,
-    ) -> Result<i64, CommandFailure> {
+    ) -> Result<Option<i64>, CommandFailure> {
         let mut progress = WaitLogger::new(format!("{what} serves"));
         let deadline = Instant::now() + timeout;
         loop {
             let failure = match programs.status_and_revision(&self.endpoint) {
                 Ok((_, revision)) => {
                     progress.done(&format!("{what} serves"));
-                    return Ok(revision);
+                    return Ok(Some(revision));
+                }
+                Err(failure) if failure.reason() == Reason::AuthenticationFailed => {
+                    progress.done(&format!("{what} serves, to users"));
+                    return Ok(None);
                 }
                 Err(failure) => failure,
             };

@@ -105,15 +105,14 @@ pub(in crate::etcd) fn status(text: &str) -> Option<(Candidate, i64)> {
     Some((candidate, revision))
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct MemberList {
-    members: Vec<serde::de::IgnoredAny>,
+#[derive(Debug, Deserialize)]
+struct SnapshotStatus {
+    revision: i64,
 }
 
-/// How many members `etcdctl member list -w json` prints.
-pub(in crate::etcd) fn count_members(text: &str) -> Option<usize> {
-    serde_json::from_str::<MemberList>(text).ok().map(|list| list.members.len())
+/// The revision that `etcdutl snapshot status -w json` prints.
+pub(in crate::etcd) fn snapshot_revision(text: &str) -> Option<i64> {
+    serde_json::from_str::<SnapshotStatus>(text).ok().map(|status| status.revision)
 }
 
 /// The hash of a member's keys and values, over all revisions that are not compacted.
@@ -169,10 +168,9 @@ mod tests {
     }
 
     #[test]
-    fn members_are_counted() {
-        let text =
-            r#"{"header":{"cluster_id":1},"members":[{"ID":2,"name":"a","peerURLs":["http://a:2380"]},{"ID":3}]}"#;
-        assert_eq!((count_members(text), count_members("Error")), (Some(2), None));
+    fn the_revision_of_a_snapshot_is_read() {
+        let text = r#"{"hash":3062316534,"revision":4,"totalKey":8,"totalSize":20480,"version":"3.6.0"}"#;
+        assert_eq!((snapshot_revision(text), snapshot_revision("Error")), (Some(4), None));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Queries the members of a cluster for its member list, at their peer port.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ use crate::etcd::dns::{self, Resolution};
 use crate::etcd::members::{self, MemberListEntry};
 use crate::etcd::plan::{MembershipCheck, listing};
 use crate::etcd::url::PeerUrl;
-use crate::failure::CommandFailure;
+use crate::failure::{CommandFailure, Reason};
 use crate::progress::WaitLogger;
 
 /// A healthy member answers within milliseconds; one whose node is down must not delay the others.
@@ -60,6 +60,16 @@ pub(crate) fn query(
 /// is valid for each of them, and none has to be for the host of `peers`.
 fn named(peers: &PeerUrl, member: &MemberOptions) -> PeerUrl {
     if peers.is_tls() { member.url.with_port(peers.port) } else { peers.clone() }
+}
+
+/// How many members one lists that listens without TLS on the loopback interface alone. No user is needed for that.
+///
+/// # Errors
+/// If it does not answer.
+pub(crate) fn count_at_loopback(port: u16) -> Result<usize, CommandFailure> {
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    let members = format!("http://{address}").parse().and_then(|url| members_at(address, &url, None));
+    members.map(|members| members.len()).map_err(|why| CommandFailure::new(Reason::ToolFailed, why))
 }
 
 /// `GET /members` at one address.

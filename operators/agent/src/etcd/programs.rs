@@ -12,12 +12,15 @@ use agent_protocol::TlsFileNames;
 use super::output::{self, Candidate, KeyHash};
 use super::tls::TlsFiles;
 use crate::failure::{CommandFailure, Reason};
+use crate::files;
 use crate::progress::WaitLogger;
 
 /// Where the official images have them.
 const DIRECTORY: &str = "/usr/local/bin";
 /// How long a short request may take.
 const REQUEST_TIMEOUT: &str = "--command-timeout=5s";
+/// The file with the password of root, which is a key of its Secret.
+const PASSWORD_FILE: &str = "password";
 /// How much of a program's standard error is kept.
 const LONGEST_LOG: usize = 64 << 10;
 
@@ -27,6 +30,8 @@ pub(in crate::etcd) struct EtcdTools {
     directory: PathBuf,
     /// What etcdctl takes to reach members with TLS.
     client: Option<TlsFiles>,
+    /// As whom it reaches members that require users: user and password.
+    user: Option<String>,
 }
 
 /// What a snapshot is restored into: the data directory, which does not exist yet, of the only member of a new cluster.
@@ -60,13 +65,13 @@ impl EtcdTools {
         let found = directories.find(|directory| ["etcd", "etcdctl"].iter().all(|name| directory.join(name).is_file()));
         let message = format!("etcd and etcdctl are neither in PATH nor in {DIRECTORY}");
         let found = found.ok_or_else(|| CommandFailure::new(Reason::ToolMissing, message))?;
-        Ok(Self { directory: found, client: None })
+        Ok(Self { directory: found, client: None, user: None })
     }
 
-    /// The same, with the files in a directory for members with TLS.
-    pub(in crate::etcd) fn find_with_tls(directory: Option<&Path>) -> Result<Self, CommandFailure> {
-        let client = directory.map(|directory| TlsFiles::find(directory, &TlsFileNames::CLIENT)).transpose()?;
-        Ok(Self { client, ..Self::find()? })
+    /// The same, with the files in a directory for members with TLS, and the directory with the password of root.
+    pub(in crate::etcd) fn find_for_clients(tls: Option<&Path>, root: Option<&Path>) -> Result<Self, CommandFailure> {
+        let client = tls.map(|directory| TlsFiles::find(directory, &TlsFileNames::CLIENT)).transpose()?;
+        Ok(Self { client, user: root.map(root_user).transpose()?, ..Self::find()? })
     }
 
     /// A program, with no setting from the environment of the agent.
@@ -84,16 +89,19 @@ impl EtcdTools {
 
     pub(in crate::etcd) fn etcdctl(&self, endpoint: &str) -> CommandLine {
         let flags = self.client.iter().filter(|_| endpoint.starts_with("https://")).flat_map(TlsFiles::etcdctl_flags);
-        flags.fold(self.program("etcdctl").arg(format!("--endpoints={endpoint}")), CommandLine::arg)
+        let mut etcdctl = self.program("etcdctl");
+        if let Some(user) = &self.user {
+            // Not in its arguments, which all processes of the node see.
+            etcdctl.0.env("ETCDCTL_USER", user);
+        }
+        flags.fold(etcdctl.arg(format!("--endpoints={endpoint}")), CommandLine::arg)
     }
 
     /// Restores a snapshot.
     pub(in crate::etcd) fn restore(&self, snapshot: &Path, target: &RestoreTarget<'_>) -> Result<(), CommandFailure> {
         let RestoreTarget { data_dir, name, peer_url, token, timeout } = *target;
-        // Before 3.5 there is no etcdutl.
-        let program = if self.directory.join("etcdutl").is_file() { "etcdutl" } else { "etcdctl" };
         let restore = self
-            .program(program)
+            .program(self.snapshot_program())
             .arg("snapshot")
             .arg("restore")
             .arg(snapshot)
@@ -122,12 +130,17 @@ impl EtcdTools {
         output::status(&printed).ok_or_else(|| CommandFailure::new(Reason::ToolFailed, message()))
     }
 
-    /// How many members a member lists.
-    pub(in crate::etcd) fn count_members(&self, endpoint: &str) -> Result<usize, CommandFailure> {
-        let query = self.etcdctl(endpoint).arg(REQUEST_TIMEOUT).arg("-w=json").arg("member").arg("list");
+    /// The revision of the key space that a snapshot holds.
+    pub(in crate::etcd) fn snapshot_revision(&self, snapshot: &Path) -> Result<i64, CommandFailure> {
+        let query = self.program(self.snapshot_program()).arg("snapshot").arg("status").arg("-w=json").arg(snapshot);
         let printed = run(query.into_command())?;
-        let message = || format!("{endpoint} does not list its members: {printed:?}");
-        output::count_members(&printed).ok_or_else(|| CommandFailure::new(Reason::ToolFailed, message()))
+        let message = || format!("the snapshot is not described: {printed:?}");
+        output::snapshot_revision(&printed).ok_or_else(|| CommandFailure::new(Reason::ToolFailed, message()))
+    }
+
+    /// The program that reads snapshots: before 3.5 there is no etcdutl.
+    fn snapshot_program(&self) -> &'static str {
+        if self.directory.join("etcdutl").is_file() { "etcdutl" } else { "etcdctl" }
     }
 
     /// The hash of a member's keys and values up to a revision (0: the latest).
@@ -147,6 +160,14 @@ impl EtcdTools {
     ) -> Result<String, CommandFailure> {
         run_for(command, timeout, Some(goal))
     }
+}
+
+/// The user root with the password in a directory, as etcdctl takes them.
+fn root_user(directory: &Path) -> Result<String, CommandFailure> {
+    let file = directory.join(PASSWORD_FILE);
+    let password =
+        std::fs::read_to_string(&file).map_err(|error| files::failed("read", &file, &error, Reason::BadInput))?;
+    Ok(format!("root:{password}"))
 }
 
 /// Runs a program that limits its own time.

@@ -8,7 +8,7 @@ use agent_protocol::EtcdRecover;
 use crate::cli::RecoverOptions;
 use crate::etcd::loopback_member::{LoopbackMember, MemberStart, free_port};
 use crate::etcd::programs::EtcdTools;
-use crate::etcd::{data, identity, reserve, wal};
+use crate::etcd::{data, identity, peers, reserve, wal};
 use crate::failure::{CommandFailure, Reason};
 use crate::files;
 
@@ -51,21 +51,23 @@ pub(crate) fn recover(options: &RecoverOptions) -> Result<(), CommandFailure> {
 /// Starts etcd, which removes all other members, and ends it.
 fn go_on_alone(options: &RecoverOptions, programs: &EtcdTools) -> Result<(), CommandFailure> {
     let member = options.member.identity();
+    let peer_port = free_port()?;
     let start = MemberStart {
         name: member.name,
         data_dir: member.data_dir,
-        peer_url: &format!("http://127.0.0.1:{}", free_port()?),
+        peer_url: &format!("http://127.0.0.1:{peer_port}"),
         log: options.state.join("recovery.log"),
         alone: true,
     };
     let mut etcd = LoopbackMember::start(programs, start)?;
     let revision = etcd.wait_until_serving(programs, "the member alone", START_TIMEOUT)?;
-    let members = programs.count_members(etcd.endpoint())?;
+    let members = peers::count_at_loopback(peer_port)?;
     etcd.stop()?;
     if members != 1 {
         let message = format!("etcd still lists {members} members after --force-new-cluster");
         return Err(CommandFailure::new(Reason::ToolFailed, message));
     }
-    eprintln!("member {} is the only one now, at revision {revision}", member.name);
+    let at = revision.map_or_else(String::new, |revision| format!(", at revision {revision}"));
+    eprintln!("member {} is the only one now{at}", member.name);
     Ok(())
 }

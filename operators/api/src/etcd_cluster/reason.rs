@@ -7,7 +7,7 @@ reasons! {
     EtcdClusterReason {
         /// The operator takes over the PVCs of an earlier EtcdCluster of this name.
         AdoptingVolumes,
-        /// The authentication of etcd is on, and the operator has no user.
+        /// The authentication of etcd is on, and the operator has no user, or not the right password.
         AuthenticationRequired,
         /// PVCs with the labels of this cluster belong to no member.
         ClaimCopied,
@@ -117,6 +117,8 @@ reasons! {
         ReplacingMember,
         /// The cluster begins again from a snapshot, as an EtcdRestore asks.
         Restoring,
+        /// The Secret of `spec.authentication` is missing, or has no usable password.
+        RootSecretInvalid,
         /// Members restart as the spec asks.
         RestartingMember,
         /// Members start again after hibernation.
@@ -176,6 +178,10 @@ reasons! {
     /// Reasons of an EtcdCluster's Events that no condition has. Those about members have blanks, as in the
     /// archived operator.
     EtcdClusterEvent {
+        /// etcd no longer requires users, as the spec asks.
+        AuthenticationDisabled,
+        /// etcd requires users, as the spec asks.
+        AuthenticationEnabled,
         /// All databases are defragmented, as the annotation asks.
         Defragmented,
         /// Another member leads, as the annotation asks.

@@ -7,17 +7,21 @@ use api::etcd_backup::EtcdBackupRun;
 use runtime::cache::Projection as _;
 use runtime::job::template;
 use runtime::plan::Create;
-use runtime::pod::{bucket, claim_volume, empty_volume, mount};
+use runtime::pod::{bucket, claim_volume, empty_volume, mount, optional_secret_volume, read_only_mount};
 
 use super::observed::BackupObserved;
 use super::target::BackupTarget;
 use crate::EtcdBackup;
 use crate::agent_pod::{self, AgentPod, SCRATCH_DIR};
+use crate::plan::authentication::PASSWORD;
 use crate::plan::objects;
 
 /// The volume with the backups, and its directory.
 const STORE_VOLUME: &str = "backups";
 const STORE_DIR: &str = "/backups";
+/// The volume with the password of root, and its directory.
+const ROOT_VOLUME: &str = "root";
+const ROOT_DIR: &str = "/etc/etcd-root";
 /// After how many seconds a Job fails, in addition to the time for the transfer: a restored member may take long to start.
 const VERIFICATION_SECONDS: i64 = 7200;
 /// The label of pods that the network policy of instances allows to reach etcd.
@@ -42,6 +46,12 @@ pub(super) fn create(observed: &BackupObserved, run: &EtcdBackupRun, target: Bac
         mounts.push(mount);
         client_tls = Some(directory.into());
     }
+    let mut root_secret = None;
+    if let Some(secret) = &target.root_secret {
+        volumes.push(optional_secret_volume(ROOT_VOLUME, secret, &[PASSWORD]));
+        mounts.push(read_only_mount(ROOT_VOLUME, ROOT_DIR));
+        root_secret = Some(ROOT_DIR.into());
+    }
     let pod = AgentPod {
         agent_image: &observed.agent_image,
         image: &target.image,
@@ -50,7 +60,7 @@ pub(super) fn create(observed: &BackupObserved, run: &EtcdBackupRun, target: Bac
         resources: spec.resources.as_ref(),
         namespace_assigns_uids: observed.namespace_assigns_uids,
     };
-    let pod = pod.running(&EtcdTakeBackup { client_tls, ..command(backup, run, target.endpoints) });
+    let pod = pod.running(&EtcdTakeBackup { client_tls, root_secret, ..command(backup, run, target.endpoints) });
     let (key, deadline) =
         (backup.meta.key.sibling(&run.name), spec.timeout_seconds().saturating_add(VERIFICATION_SECONDS));
     let mut job = agent_pod::job(&EtcdBackup::KIND, &backup.meta, key, pod, deadline);
@@ -72,6 +82,7 @@ fn command(backup: &EtcdBackup, run: &EtcdBackupRun, endpoints: Vec<String>) -> 
         owner: backup.meta.uid.to_string(),
         scratch: SCRATCH_DIR.into(),
         client_tls: None,
+        root_secret: None,
         keep: spec.max_backups(),
         keep_for: spec.max_age_seconds(),
         timeout: Seconds(Duration::from_secs(timeout)),

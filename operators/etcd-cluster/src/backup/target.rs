@@ -17,6 +17,8 @@ pub(super) struct BackupTarget {
     pub(super) image: String,
     /// The Secret with the client certificate, with TLS.
     pub(super) client_secret: Option<String>,
+    /// The Secret with the password of root, if the cluster has one.
+    pub(super) root_secret: Option<String>,
 }
 
 /// Why no backup can begin.
@@ -57,7 +59,8 @@ pub(super) fn of(observed: &BackupObserved) -> Result<BackupTarget, NoTarget> {
     let image = format!("{repository}:v{}", version.trim_start_matches('v'));
     let operator = || cluster.filter(|of| tls::server_secret(of).is_some()).and_then(tls::operator_secret);
     let client_secret = spec.client_tls_secret.as_deref().filter(|name| !name.is_empty()).or_else(operator);
-    Ok(BackupTarget { endpoints, image, client_secret: client_secret.map(str::to_owned) })
+    let root_secret = cluster.and_then(|of| of.spec.authentication.as_ref()).map(|of| of.root_secret.clone());
+    Ok(BackupTarget { endpoints, image, client_secret: client_secret.map(str::to_owned), root_secret })
 }
 
 /// The version that all members have run: programs of a later one might write what the others cannot read.

@@ -5,6 +5,7 @@ use runtime::Error;
 
 use super::error::EtcdClientError;
 use crate::plan::EtcdChange;
+use crate::plan::authentication::ROOT_SECRET;
 
 /// Errors of etcd for changes that it will accept later.
 const RETRYABLE: &[&str] = &[
@@ -30,12 +31,11 @@ pub fn result(change: &EtcdChange, error: &EtcdClientError) -> Result<(), Error>
         EtcdClientError::Rejected(message) => {
             Err(Error::transient(reason(change, message), format!("etcd: {message}")))
         }
-        // These versions report their status without authentication, so only a change shows that it is required.
-        EtcdClientError::AuthRequired(cause) => Err(Error::Transient {
+        // Some versions report their status without authentication, so only a change shows that it is required.
+        denial @ (EtcdClientError::AuthRequired(_) | EtcdClientError::RootRejected(_)) => Err(Error::Transient {
             reason: EtcdClusterReason::AuthenticationRequired.into(),
             message: format!(
-                "members cannot be changed: etcd requires authentication, and this operator has no etcd user; turn \
-                 authentication off (etcdctl auth disable): {cause}"
+                "members cannot be changed: etcd {denial}; give the operator the password of root with {ROOT_SECRET}"
             ),
             stalled: true,
         }),
@@ -63,7 +63,8 @@ fn is_done(change: &EtcdChange, message: &str) -> bool {
         // The error for a voting member. The error for a learner that is not in sync begins the same.
         EtcdChange::Promote { .. } => message == "can only promote a learner member",
         EtcdChange::Compact { .. } => message.contains(COMPACTED),
-        EtcdChange::MoveLeader { .. }
+        EtcdChange::SetAuthentication { .. }
+        | EtcdChange::MoveLeader { .. }
         | EtcdChange::Touch
         | EtcdChange::Fill { .. }
         | EtcdChange::Defragment { .. }
@@ -180,7 +181,7 @@ mod tests {
     fn required_authentication_stalls() {
         let error = result(&add(), &EtcdClientError::AuthRequired("user name is empty".to_owned())).unwrap_err();
         assert!(error.stalled() && error.reason() == EtcdClusterReason::AuthenticationRequired, "{error:?}");
-        assert!(error.to_string().contains("etcdctl auth disable"), "{error}");
+        assert!(error.to_string().contains("spec.authentication.rootSecret"), "{error}");
     }
 
     #[test]

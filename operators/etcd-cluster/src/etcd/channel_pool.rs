@@ -1,4 +1,4 @@
-//! Connections to members: one per address, opened by the first call, and kept between reconciles.
+//! Connections to members: up to two per address, without a user and as `root`, opened by the first call, and kept between reconciles.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -7,9 +7,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use etcd_client::{Certificate, Client, ConnectOptions, Identity, TlsOptions};
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, timeout_at};
 
-use super::client::{MemberEndpoint, MemberTls};
+use super::authentication::ROOT;
+use super::client::{MemberEndpoint, MemberTls, RootPassword};
 use super::error::EtcdClientError;
 
 /// Where clients reach a member.
@@ -24,8 +25,17 @@ const PING_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long an unused connection is kept. The next call of any connection closes it.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// How long it is known how a member with TLS is reached. Each reconcile says it again.
-const TLS_TTL: Duration = Duration::from_secs(600);
+/// How long it is known how a member is reached. Each reconcile says it again.
+const ACCESS_TTL: Duration = Duration::from_secs(600);
+
+/// How a member is reached.
+#[derive(Clone, Debug, Default)]
+pub(super) struct MemberAccess {
+    /// If it serves clients with TLS.
+    pub(super) tls: Option<MemberTls>,
+    /// If the operator has it.
+    pub(super) root: Option<RootPassword>,
+}
 
 /// The connections. After a call without an answer, the next call opens another connection; nothing reconnects in between.
 #[derive(Default)]
@@ -35,10 +45,17 @@ pub(super) struct ChannelPool {
 
 #[derive(Default)]
 struct Channels {
-    by_address: HashMap<Box<str>, Channel>,
+    by_user: HashMap<(Box<str>, User), Channel>,
     opened: u64,
-    /// How members with TLS are reached, by address, and since when that is known.
-    tls: HashMap<Box<str>, (MemberTls, Instant)>,
+    /// How members are reached that take more than an address, by that, and since when it is known.
+    access: HashMap<Box<str>, (MemberAccess, Instant)>,
+}
+
+/// As whom a member is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum User {
+    None,
+    Root,
 }
 
 /// One connection, perhaps not opened yet.
@@ -49,55 +66,113 @@ struct Channel {
 }
 
 impl ChannelPool {
-    /// Reaches members with their TLS from now on. A connection with another certificate is closed.
+    /// Reaches members with their TLS and password from now on. A connection with another one is closed.
     pub(super) fn reach(&self, members: &[MemberEndpoint]) {
         let (mut channels, now) = (self.lock(), Instant::now());
-        channels.tls.retain(|_, (_, known)| now.duration_since(*known) < TLS_TTL);
-        for member in members {
-            channels.reach(&member.address, member.tls.as_ref(), now);
+        channels.access.retain(|_, (_, known)| now.duration_since(*known) < ACCESS_TTL);
+        for MemberEndpoint { address, tls, root, .. } in members {
+            channels.reach(address, MemberAccess { tls: tls.clone(), root: root.clone() }, now);
         }
+    }
+
+    /// How the member at `address` is reached.
+    pub(super) fn access(&self, address: &str) -> MemberAccess {
+        self.lock().access.get(address).map(|(access, _)| access.clone()).unwrap_or_default()
     }
 
     /// How the member at `address` is reached, if it has TLS.
     pub(super) fn tls(&self, address: &str) -> Option<MemberTls> {
-        self.lock().tls.get(address).map(|(tls, _)| tls.clone())
+        self.access(address).tls
     }
 
-    /// Makes a call to the member at `address`.
+    /// Makes a call to the member at `address`: as `root` if it requires a user, and the operator has the password.
     pub(super) async fn call<T, C, F>(&self, address: &str, deadline: Duration, call: C) -> Result<T, EtcdClientError>
     where
-        C: FnOnce(Client) -> F,
+        C: Fn(Client) -> F,
         F: Future<Output = Result<T, etcd_client::Error>>,
     {
-        let (client, number) = self.channel(address).await?;
-        let error = match timeout(deadline, call(client)).await {
+        let until = Instant::now() + deadline;
+        let is_root = self.access(address).root.is_some();
+        if !(is_root && self.lock().known(address, User::Root, Instant::now()).is_some()) {
+            match self.call_as(address, User::None, until, &call).await {
+                Err(EtcdClientError::AuthRequired(_)) if is_root => {}
+                result => return result,
+            }
+        }
+        match self.call_as(address, User::Root, until, &call).await {
+            // The token is from before a restart of the member, or a change of users.
+            Err(EtcdClientError::AuthRequired(_)) => {
+                self.lock().by_user.remove(&(address.into(), User::Root));
+                self.call_as(address, User::Root, until, &call).await
+            }
+            result => result,
+        }
+    }
+
+    /// Makes a call without a user.
+    pub(super) async fn call_without_user<T, C, F>(
+        &self,
+        address: &str,
+        deadline: Duration,
+        call: C,
+    ) -> Result<T, EtcdClientError>
+    where
+        C: Fn(Client) -> F,
+        F: Future<Output = Result<T, etcd_client::Error>>,
+    {
+        self.call_as(address, User::None, Instant::now() + deadline, &call).await
+    }
+
+    /// Authenticates as `root`, unless there is a connection already.
+    ///
+    /// # Errors
+    /// `RootRejected` if the password is wrong, `Rejected` if authentication is off.
+    pub(super) async fn authenticate(&self, address: &str, deadline: Duration) -> Result<(), EtcdClientError> {
+        self.channel(address, User::Root, Instant::now() + deadline).await.map(drop)
+    }
+
+    async fn call_as<T, C, F>(&self, address: &str, user: User, until: Instant, call: &C) -> Result<T, EtcdClientError>
+    where
+        C: Fn(Client) -> F,
+        F: Future<Output = Result<T, etcd_client::Error>>,
+    {
+        let left = until.saturating_duration_since(Instant::now());
+        let (client, number) = self.channel(address, user, until).await?;
+        let error = match timeout_at(until, call(client)).await {
             Ok(Ok(answer)) => return Ok(answer),
             Ok(Err(error)) => EtcdClientError::from(error),
-            Err(_) => EtcdClientError::Timeout(deadline),
+            Err(_) => EtcdClientError::Timeout(left),
         };
         if !error.is_answer() {
             // After a timeout, too: a half-open connection would delay the next call by as much again.
-            self.forget(address, number);
+            self.forget(address, user, number);
         }
         Err(error)
     }
 
     /// The connection to `address`, with its number.
-    async fn channel(&self, address: &str) -> Result<(Client, u64), EtcdClientError> {
-        if let Some(known) = self.lock().known(address, Instant::now()) {
+    async fn channel(&self, address: &str, user: User, until: Instant) -> Result<(Client, u64), EtcdClientError> {
+        if let Some(known) = self.lock().known(address, user, Instant::now()) {
             return Ok(known);
         }
-        let (url, options) = endpoint(address, self.tls(address).as_ref());
-        // Does not wait: the first call opens the connection.
-        let client = Client::connect([url], Some(options)).await?;
-        Ok(self.lock().keep(address, client, Instant::now()))
+        let access = self.access(address);
+        let (url, options) = endpoint(address, access.tls.as_ref());
+        let options = match (user, &access.root) {
+            (User::Root, Some(root)) => options.with_user(ROOT, root.expose()),
+            _ => options,
+        };
+        let left = until.saturating_duration_since(Instant::now());
+        // Without a user, this does not wait: the first call opens the connection.
+        let client = timeout_at(until, Client::connect([url], Some(options))).await;
+        let client = client.map_err(|_| EtcdClientError::Timeout(left))??;
+        Ok(self.lock().keep(address, user, client, Instant::now()))
     }
 
     /// Drops the connection, unless it has been replaced already.
-    fn forget(&self, address: &str, number: u64) {
-        let mut channels = self.lock();
-        if channels.by_address.get(address).is_some_and(|channel| channel.number == number) {
-            channels.by_address.remove(address);
+    fn forget(&self, address: &str, user: User, number: u64) {
+        let (mut channels, key) = (self.lock(), (address.into(), user));
+        if channels.by_user.get(&key).is_some_and(|channel| channel.number == number) {
+            channels.by_user.remove(&key);
         }
     }
 
@@ -107,37 +182,42 @@ impl ChannelPool {
 }
 
 impl Channels {
-    fn reach(&mut self, address: &str, tls: Option<&MemberTls>, now: Instant) {
-        let before = match tls {
-            Some(tls) => self.tls.insert(address.into(), (tls.clone(), now)),
-            None => self.tls.remove(address),
-        };
+    fn reach(&mut self, address: &str, access: MemberAccess, now: Instant) {
         let id = |tls: &MemberTls| (tls.server_name.clone(), tls.identity.pem().clone());
-        if before.map(|(tls, _)| id(&tls)) != tls.map(id) {
-            self.by_address.remove(address);
+        let (tls, root) = (access.tls.as_ref().map(id), access.root.clone());
+        let before = match tls.is_some() || root.is_some() {
+            true => self.access.insert(address.into(), (access, now)),
+            false => self.access.remove(address),
+        };
+        let before = before.map(|(access, _)| access).unwrap_or_default();
+        if before.tls.as_ref().map(id) != tls {
+            self.by_user.remove(&(address.into(), User::None));
+        }
+        if before.tls.as_ref().map(id) != tls || before.root != root {
+            self.by_user.remove(&(address.into(), User::Root));
         }
     }
 
     /// The connection to `address`, if there is one. Closes those that have been idle for too long.
-    fn known(&mut self, address: &str, now: Instant) -> Option<(Client, u64)> {
-        self.by_address.retain(|_, channel| now.duration_since(channel.used) < IDLE_TIMEOUT);
-        let channel = self.by_address.get_mut(address)?;
+    fn known(&mut self, address: &str, user: User, now: Instant) -> Option<(Client, u64)> {
+        self.by_user.retain(|_, channel| now.duration_since(channel.used) < IDLE_TIMEOUT);
+        let channel = self.by_user.get_mut(&(address.into(), user))?;
         channel.used = now;
         Some((channel.client.clone(), channel.number))
     }
 
     /// Keeps a connection, unless another one has been added meanwhile.
-    fn keep(&mut self, address: &str, client: Client, used: Instant) -> (Client, u64) {
+    fn keep(&mut self, address: &str, user: User, client: Client, used: Instant) -> (Client, u64) {
         self.opened += 1;
         let new = Channel { client, number: self.opened, used };
-        let channel = self.by_address.entry(address.into()).or_insert(new);
+        let channel = self.by_user.entry((address.into(), user)).or_insert(new);
         (channel.client.clone(), channel.number)
     }
 }
 
 impl fmt::Debug for ChannelPool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ChannelPool").field("channels", &self.lock().by_address.len()).finish_non_exhaustive()
+        f.debug_struct("ChannelPool").field("channels", &self.lock().by_user.len()).finish_non_exhaustive()
     }
 }
 
@@ -180,6 +260,28 @@ pub(super) fn url_at(address: &str, port: u16, tls: bool) -> String {
 mod tests {
     use super::*;
 
+    fn soon() -> Instant {
+        Instant::now() + CONNECT_TIMEOUT
+    }
+
+    #[tokio::test]
+    async fn a_connection_with_another_password_is_closed() {
+        let pool = ChannelPool::default();
+        let reach = |password: Option<&str>| {
+            let root = password.map(RootPassword::new);
+            pool.reach(&[MemberEndpoint { root, ..MemberEndpoint::plain("a", "10.0.0.1") }]);
+            let known = |user| pool.lock().by_user.contains_key(&("10.0.0.1".into(), user));
+            (known(User::None), known(User::Root))
+        };
+        reach(Some("one"));
+        let (client, _) = pool.channel("10.0.0.1", User::None, soon()).await.unwrap();
+        pool.lock().keep("10.0.0.1", User::Root, client, Instant::now());
+        assert_eq!(reach(Some("one")), (true, true));
+        assert_eq!(reach(Some("two")), (true, false));
+        assert_eq!(reach(None), (true, false));
+        assert!(pool.access("10.0.0.1").root.is_none());
+    }
+
     #[test]
     fn urls_bracket_ipv6_addresses() {
         assert_eq!(endpoint("10.1.2.3", None).0, "http://10.1.2.3:2379");
@@ -190,32 +292,32 @@ mod tests {
     async fn a_connection_is_kept_while_it_is_used() {
         let pool = ChannelPool::default();
         for address in ["10.0.0.1", "10.0.0.2"] {
-            pool.channel(address).await.unwrap();
+            pool.channel(address, User::None, soon()).await.unwrap();
         }
         let mut channels = pool.lock();
         let start = Instant::now();
         for round in 0..3 {
             let now = start + round * (IDLE_TIMEOUT - Duration::from_secs(1));
-            assert_eq!(channels.known("10.0.0.1", now).map(|(_, number)| number), Some(1));
+            assert_eq!(channels.known("10.0.0.1", User::None, now).map(|(_, number)| number), Some(1));
         }
-        assert_eq!(channels.by_address.len(), 1, "the other one is closed");
-        assert!(channels.known("10.0.0.2", start).is_none());
+        assert_eq!(channels.by_user.len(), 1, "the other one is closed");
+        assert!(channels.known("10.0.0.2", User::None, start).is_none());
     }
 
     #[tokio::test]
     async fn only_the_connection_that_failed_is_dropped() {
         let pool = ChannelPool::default();
-        let number = async || pool.channel("10.0.0.1").await.unwrap().1;
+        let number = async || pool.channel("10.0.0.1", User::None, soon()).await.unwrap().1;
         assert_eq!((number().await, number().await), (1, 1));
-        pool.forget("10.0.0.1", 1);
+        pool.forget("10.0.0.1", User::None, 1);
         assert_eq!(number().await, 2);
-        pool.forget("10.0.0.1", 1);
+        pool.forget("10.0.0.1", User::None, 1);
         assert_eq!(number().await, 2);
     }
 
     #[tokio::test]
     async fn an_invalid_address_is_an_error() {
-        let error = ChannelPool::default().channel("a b").await.err().unwrap();
+        let error = ChannelPool::default().channel("a b", User::None, soon()).await.err().unwrap();
         assert!(!error.is_answer(), "{error:?}");
     }
 }

@@ -1,6 +1,7 @@
 //! The interface through which the operator queries and changes etcd.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::sync::Arc;
 
 use runtime::Error;
@@ -17,6 +18,8 @@ pub struct MemberEndpoint {
     pub address: Box<str>,
     /// How, if the member serves clients with TLS.
     pub tls: Option<MemberTls>,
+    /// The password of etcd's user `root`, if the operator has it.
+    pub root: Option<RootPassword>,
 }
 
 /// How to reach a member with TLS.
@@ -29,17 +32,41 @@ pub struct MemberTls {
 }
 
 impl MemberEndpoint {
-    /// A member without TLS.
+    /// A member without TLS and users.
     #[must_use]
     pub fn plain(pod: &str, address: &str) -> Self {
-        Self { pod: pod.into(), address: address.into(), tls: None }
+        Self { pod: pod.into(), address: address.into(), tls: None, root: None }
+    }
+}
+
+/// The password of etcd's user `root`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct RootPassword(Arc<str>);
+
+impl RootPassword {
+    /// That password.
+    #[must_use]
+    pub fn new(password: &str) -> Self {
+        Self(password.into())
+    }
+
+    /// What only etcd may see.
+    pub(super) fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Without what is secret.
+impl fmt::Debug for RootPassword {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("RootPassword")
     }
 }
 
 /// Queries and changes etcd. Nothing takes longer than a few seconds.
 pub trait EtcdClient: Send + Sync + 'static {
     /// Queries the status of all members at once, and the list of members through one with quorum. What follows at the same address
-    /// uses the same TLS. Once the cluster id is `latched`, only members of that cluster count.
+    /// uses the same TLS and password. Once the cluster id is `latched`, only members of that cluster count.
     fn query(&self, endpoints: &[MemberEndpoint], latched: Option<u64>) -> impl Future<Output = Etcd> + Send;
 
     /// The cluster version, which all members have agreed on, as one member reports it.

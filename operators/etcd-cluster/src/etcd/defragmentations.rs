@@ -8,8 +8,8 @@ use std::time::Duration;
 use etcd_client::Client;
 use tokio::time::{Instant, timeout};
 
-use super::channel_pool::endpoint;
-use super::client::MemberTls;
+use super::authentication::ROOT;
+use super::channel_pool::{MemberAccess, endpoint};
 use super::error::EtcdClientError;
 use crate::plan::Defragmentation;
 
@@ -33,13 +33,13 @@ enum State {
 
 impl Defragmentations {
     /// Starts one on the member at `address`, whose latest revision is `revision`, unless it runs already.
-    pub(super) fn start(&self, address: &str, tls: Option<MemberTls>, revision: i64) {
+    pub(super) fn start(&self, address: &str, access: MemberAccess, revision: i64) {
         if !self.begin(address) {
             return;
         }
         let (all, address) = (self.clone(), Box::<str>::from(address));
         tokio::spawn(async move {
-            let result = timeout(DEADLINE, defragment(&address, tls.as_ref())).await;
+            let result = timeout(DEADLINE, defragment(&address, &access)).await;
             let result = result.unwrap_or(Err(EtcdClientError::Timeout(DEADLINE)));
             match &result {
                 Ok(()) => tracing::info!(%address, "the database of a member is defragmented"),
@@ -88,11 +88,17 @@ impl Defragmentations {
 }
 
 /// Through a connection of its own: calls of others drop one whose calls are not answered.
-async fn defragment(address: &str, tls: Option<&MemberTls>) -> Result<(), EtcdClientError> {
-    let (url, options) = endpoint(address, tls);
-    let mut client = Client::connect([url], Some(options)).await?;
-    client.defragment().await?;
-    Ok(())
+async fn defragment(address: &str, access: &MemberAccess) -> Result<(), EtcdClientError> {
+    let (url, options) = endpoint(address, access.tls.as_ref());
+    let mut client = Client::connect([&url], Some(options.clone())).await?;
+    match (client.defragment().await.map_err(EtcdClientError::from), &access.root) {
+        (Err(EtcdClientError::AuthRequired(_)), Some(root)) => {
+            client = Client::connect([url], Some(options.with_user(ROOT, root.expose()))).await?;
+            client.defragment().await?;
+            Ok(())
+        }
+        (result, _) => result.map(drop),
+    }
 }
 
 #[cfg(test)]
@@ -121,7 +127,7 @@ mod tests {
         let all = Defragmentations::default();
         // Nothing answers at this address, not even with a refusal.
         let begun = Instant::now();
-        all.start("192.0.2.1", None, 7);
+        all.start("192.0.2.1", MemberAccess::default(), 7);
         assert_eq!(all.get("192.0.2.1"), Some(Defragmentation::Running));
         assert!(begun.elapsed() < Duration::from_millis(500));
     }

@@ -18,6 +18,8 @@ pub enum EtcdClientError {
     Connection(String),
     /// etcd requires authentication.
     AuthRequired(String),
+    /// etcd knows no user `root` with the password that the operator has.
+    RootRejected(String),
     /// This version of etcd does not support the request.
     Unimplemented,
     /// etcd answered with this error.
@@ -28,7 +30,13 @@ impl EtcdClientError {
     /// Whether etcd answered. Otherwise the result of the request is unknown.
     #[must_use]
     pub fn is_answer(&self) -> bool {
-        matches!(self, Self::AuthRequired(_) | Self::Unimplemented | Self::Rejected(_))
+        self.is_denial() || matches!(self, Self::Unimplemented | Self::Rejected(_))
+    }
+
+    /// Whether etcd requires a user, and has not done what was asked.
+    #[must_use]
+    pub fn is_denial(&self) -> bool {
+        matches!(self, Self::AuthRequired(_) | Self::RootRejected(_))
     }
 
     /// The error of a call that failed between the manager and the member.
@@ -71,8 +79,12 @@ impl EtcdClientError {
             return Self::Connection("closed".to_owned());
         }
         let message = message.strip_prefix("etcdserver: ").unwrap_or(message).to_owned();
-        // etcd reports "user name is empty" as an invalid argument.
-        if code == PERMISSION_DENIED || code == UNAUTHENTICATED || message == "user name is empty" {
+        if message.starts_with("authentication failed") {
+            return Self::RootRejected(message);
+        }
+        // etcd reports these two as invalid arguments. The second is about a token from before a change of users.
+        let message_denies = matches!(message.as_str(), "user name is empty" | "revision of auth store is old");
+        if code == PERMISSION_DENIED || code == UNAUTHENTICATED || message_denies {
             return Self::AuthRequired(message);
         }
         if code == UNIMPLEMENTED { Self::Unimplemented } else { Self::Rejected(message) }
@@ -102,6 +114,7 @@ impl fmt::Display for EtcdClientError {
             Self::Timeout(waited) => write!(f, "does not answer within {} s", waited.as_secs_f32()),
             Self::Connection(message) => write!(f, "closes the connection: {message}"),
             Self::AuthRequired(message) => write!(f, "requires authentication: {message}"),
+            Self::RootRejected(message) => write!(f, "rejects the password of root: {message}"),
             Self::Unimplemented => f.write_str("does not support the request"),
             Self::Rejected(message) => f.write_str(message),
         }
@@ -129,10 +142,14 @@ mod tests {
             (7, "etcdserver: permission denied"),
             (16, "etcdserver: invalid auth token"),
             (3, "etcdserver: user name is empty"),
+            (3, "etcdserver: revision of auth store is old"),
         ] {
             let error = EtcdClientError::from_status(code, message);
             assert!(matches!(error, EtcdClientError::AuthRequired(_)) && error.is_answer(), "{error:?}");
         }
+        let rejected =
+            EtcdClientError::from_status(3, "etcdserver: authentication failed, invalid user ID or password");
+        assert!(matches!(rejected, EtcdClientError::RootRejected(_)) && rejected.is_answer(), "{rejected:?}");
         assert!(EtcdClientError::from_status(14, "etcdserver: request timed out").is_answer());
         assert!(!EtcdClientError::from_status(2, "Service was not ready: buffered service failed").is_answer());
     }

@@ -19,8 +19,8 @@ use super::defragmentations::Defragmentations;
 use super::error::EtcdClientError;
 use super::responses::{self, Alarms, MemberResponse, Status};
 use super::volume_reports::VolumeReports;
-use super::{act, http};
-use crate::plan::{Alarm, EndpointStatus, Etcd, EtcdChange, ListedMember};
+use super::{act, authentication, http};
+use crate::plan::{Alarm, Authentication, EndpointStatus, Etcd, EtcdChange, ListedMember};
 
 /// How long each request of a query may take.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
@@ -41,6 +41,12 @@ const READ_KEY: &str = "multi-operator/health";
 
 /// The key that `EtcdChange::Touch` writes and deletes.
 const TOUCHED_KEY: &str = "multi-operator/upgrade";
+
+/// What a member reports with a quorum behind it.
+struct Listing {
+    members: Vec<ListedMember>,
+    authentication: Authentication,
+}
 
 /// The client of etcd that the operator uses outside tests.
 #[derive(Debug, Default)]
@@ -64,6 +70,10 @@ impl EtcdClient for GrpcEtcdClient {
             Ok(able) => self.listed(&all, &able, deadline).await,
             Err(why) => (Err(why), Vec::new()),
         };
+        let (members, authentication) = match members {
+            Ok(Listing { members, authentication }) => (Ok(members), authentication),
+            Err(why) => (Err(why), responses::rejection(&all)),
+        };
         let is_compacted = self.is_compacted(&all, &alarms).await;
         let defragmentation = |response: &MemberResponse| {
             Some((Arc::clone(&response.pod), self.defragmentations.get(&response.address)?))
@@ -78,6 +88,7 @@ impl EtcdClient for GrpcEtcdClient {
             members,
             alarms,
             auth_required,
+            authentication,
             list_distrusted: false,
             is_compacted,
             defragmentations,
@@ -94,7 +105,7 @@ impl EtcdClient for GrpcEtcdClient {
 
     async fn act(&self, endpoints: &[Box<str>], change: &EtcdChange) -> Result<(), Error> {
         if let (EtcdChange::Defragment { revision }, Some(address)) = (change, endpoints.first()) {
-            self.defragmentations.start(address, self.pool.tls(address), *revision);
+            self.defragmentations.start(address, self.pool.access(address), *revision);
             return Ok(());
         }
         let mut last = None;
@@ -149,14 +160,14 @@ impl GrpcEtcdClient {
         all: &[MemberResponse],
         able: &[(&MemberResponse, &Status)],
         deadline: Instant,
-    ) -> (Result<Vec<ListedMember>, String>, Alarms) {
+    ) -> (Result<Listing, String>, Alarms) {
         let mut why_not = None;
         for (&(response, status), attempts) in able.iter().zip((1..=LIST_ATTEMPTS.min(able.len())).rev()) {
             let now = Instant::now();
             let share = deadline.saturating_duration_since(now).div_f64(attempts as f64);
             match self.list(&response.address, status, now + share.min(REQUEST_TIMEOUT)).await {
-                Ok((members, alarms)) => match responses::list_rejection(all, (response, status), &members) {
-                    None => return (Ok(members), alarms),
+                Ok((listing, alarms)) => match responses::list_rejection(all, (response, status), &listing.members) {
+                    None => return (Ok(listing), alarms),
                     Some(why) => _ = why_not.get_or_insert(why),
                 },
                 Err(error) => _ = why_not.get_or_insert_with(|| responses::list_failure(&response.pod, &error)),
@@ -167,28 +178,36 @@ impl GrpcEtcdClient {
     }
 
     /// The members and alarms, from one member, with a quorum behind them.
-    async fn list(
-        &self,
-        address: &str,
-        status: &Status,
-        until: Instant,
-    ) -> Result<(Vec<ListedMember>, Alarms), EtcdClientError> {
+    async fn list(&self, address: &str, status: &Status, until: Instant) -> Result<(Listing, Alarms), EtcdClientError> {
         let left = || until.saturating_duration_since(Instant::now());
         // A member lists what it has applied, with or without quorum. The linearizable read before it requires that the leader
         // confirms with a quorum, and that the member has applied everything committed by then. So the list is no older than the
         // read.
-        match self.pool.call(address, left(), read).await {
+        let authentication = match self.pool.call_without_user(address, left(), read).await {
+            Ok(()) => Authentication::Off,
             // etcd checks permissions after the quorum has confirmed, so this answer also shows that there is quorum.
-            Ok(()) | Err(EtcdClientError::AuthRequired(_)) => (),
+            Err(EtcdClientError::AuthRequired(_)) => self.authentication(address, left()).await,
             Err(error) => return Err(error),
-        }
+        };
         let members = self.pool.call(address, left(), list_members).await?;
         let alarms = match &status.alarms {
             Some(alarms) => alarms.clone(),
             // This query appends an entry to etcd's log, so it is only for versions whose status has no alarms.
             None => responses::alarms(&self.pool.call(address, left(), list_alarms).await?),
         };
-        Ok((responses::members(&members), alarms))
+        Ok((Listing { members: responses::members(&members), authentication }, alarms))
+    }
+
+    /// What the operator is to a member that requires a user.
+    async fn authentication(&self, address: &str, deadline: Duration) -> Authentication {
+        if self.pool.access(address).root.is_none() {
+            return Authentication::On;
+        }
+        match self.pool.authenticate(address, deadline).await {
+            Err(error @ EtcdClientError::RootRejected(_)) => Authentication::RootRejected(error.to_string()),
+            // Without an answer, the next call says why.
+            _ => Authentication::On,
+        }
     }
 
     /// Whether the leader has only the latest revision of each key, if NOSPACE is raised.
@@ -199,8 +218,7 @@ impl GrpcEtcdClient {
             all.iter().find_map(|response| Some((&response.address, endpoint(response).filter(leads)?.revision)));
         let raised = alarms.iter().any(|(_, alarm)| *alarm == Alarm::NoSpace);
         let Some((address, revision)) = leader.filter(|_| raised) else { return false };
-        let earlier = async |client| read_at(client, revision - 1).await;
-        match self.pool.call(address, REQUEST_TIMEOUT, earlier).await {
+        match self.pool.call(address, REQUEST_TIMEOUT, |client| read_at(client, revision - 1)).await {
             Err(EtcdClientError::Rejected(message)) => message.contains(act::COMPACTED),
             _ => false,
         }
@@ -209,7 +227,10 @@ impl GrpcEtcdClient {
     /// Changes etcd through the member at `address`, which runs that version.
     async fn change(&self, address: &str, version: String, change: &EtcdChange) -> Result<(), Error> {
         let deadline = if matches!(change, EtcdChange::Fill { .. }) { FILL_TIMEOUT } else { CHANGE_TIMEOUT };
-        let result = self.pool.call(address, deadline, async |client| send(client, change).await).await;
+        let result = match change {
+            EtcdChange::SetAuthentication { on } => authentication::set(&self.pool, address, *on, deadline).await,
+            _ => self.pool.call(address, deadline, |client| send(client, change)).await,
+        };
         if matches!((change, &result), (EtcdChange::MoveLeader { .. }, Err(EtcdClientError::Unimplemented))) {
             self.without_transfer().insert((address.into(), version));
         }
@@ -274,5 +295,7 @@ async fn send(mut client: Client, change: &EtcdChange) -> Result<(), etcd_client
             client.put(TOUCHED_KEY, "", None).await?;
             client.delete(TOUCHED_KEY, None).await.map(drop)
         }
+        // It takes several calls, some of them without a user.
+        EtcdChange::SetAuthentication { .. } => Ok(()),
     }
 }

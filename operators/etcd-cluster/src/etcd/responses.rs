@@ -5,7 +5,7 @@ use std::sync::Arc;
 use etcd_client::{AlarmResponse, AlarmType, MemberListResponse, StatusResponse};
 
 use super::error::EtcdClientError;
-use crate::plan::{Alarm, EndpointStatus, ListedMember};
+use crate::plan::{Alarm, Authentication, EndpointStatus, ListedMember};
 
 /// The raised alarms, by member id.
 pub type Alarms = Vec<(u64, Alarm)>;
@@ -123,16 +123,24 @@ fn statuses(responses: &[MemberResponse]) -> impl Iterator<Item = (&MemberRespon
 
 /// Whether most members answer that they require authentication.
 pub(super) fn requires_auth(responses: &[MemberResponse]) -> bool {
-    let denials =
-        responses.iter().filter(|response| matches!(response.status, Err(EtcdClientError::AuthRequired(_)))).count();
-    denials > responses.len() / 2
+    let denies = |response: &&MemberResponse| response.status.as_ref().is_err_and(EtcdClientError::is_denial);
+    responses.iter().filter(denies).count() > responses.len() / 2
+}
+
+/// What the members say of authentication that do not describe themselves.
+pub(super) fn rejection(responses: &[MemberResponse]) -> Authentication {
+    let rejects = |response: &MemberResponse| match &response.status {
+        Err(error @ EtcdClientError::RootRejected(_)) => Some(Authentication::RootRejected(error.to_string())),
+        _ => None,
+    };
+    responses.iter().find_map(rejects).unwrap_or_default()
 }
 
 /// Why no member can answer a query that takes quorum.
 fn unreachable_reason(responses: &[MemberResponse]) -> String {
     let leaderless = statuses(responses).any(|(_, status)| status.endpoint.leader == 0);
     let denial = responses.iter().find_map(|response| match &response.status {
-        Err(error @ EtcdClientError::AuthRequired(_)) => Some(format!("{} {error}", response.pod)),
+        Err(error) if error.is_denial() => Some(format!("{} {error}", response.pod)),
         _ => None,
     });
     match denial {

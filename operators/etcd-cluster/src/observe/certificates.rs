@@ -125,7 +125,8 @@ fn message(cluster: &EtcdCluster, why: &str) -> String {
     format!("{why}; until that is corrected, {then}")
 }
 
-fn max_age(cluster: &EtcdCluster) -> Duration {
+/// How old what is known of a Secret of that cluster may be.
+pub(super) fn max_age(cluster: &EtcdCluster) -> Duration {
     if cluster.status.contract.is_true(READY) { MAX_AGE } else { MAX_AGE_WHILE_UNREADY }
 }
 

@@ -139,10 +139,12 @@ fn only_running_pods_are_queried() {
     };
     let pods = ["Running", "Failed", "Succeeded"].map(|phase| pod(phase, Value::Null));
     let cluster = cluster(&json!({}), &json!({}));
-    let asked: Vec<_> =
-        endpoints(&cluster, &pods, &Identities::new()).into_iter().map(|endpoint| endpoint.pod.to_string()).collect();
+    let asked: Vec<_> = endpoints(&cluster, &pods, &Identities::new(), None)
+        .into_iter()
+        .map(|endpoint| endpoint.pod.to_string())
+        .collect();
     assert_eq!(asked, ["Running"]);
-    assert!(endpoints(&cluster, &[pod("Running", json!("2026-01-01T00:00:00Z"))], &Identities::new()).is_empty());
+    assert!(endpoints(&cluster, &[pod("Running", json!("2026-01-01T00:00:00Z"))], &Identities::new(), None).is_empty());
 }
 
 /// After status is lost, only etcd names the member.

@@ -105,6 +105,11 @@ pub enum EtcdChange {
         /// The member that raised it.
         id: u64,
     },
+    /// Turn authentication on, with the password of `root` that the client has, or off.
+    SetAuthentication {
+        /// Whether it is on from then on.
+        on: bool,
+    },
     /// Transfer leadership. `endpoints` must have the address of the leader alone.
     MoveLeader {
         /// The next leader.

@@ -7,7 +7,7 @@ use super::known_good::fingerprint;
 use super::member_set::{MemberSet, MemberView, only_voter};
 use super::objects::{NEXT, OWNER_UID, TEMPLATE, VERSION};
 use super::version::{Version, may_follow};
-use super::{Explanation, Observed, adoption, effective_tls, leaving_3_6, names, tls};
+use super::{Explanation, Observed, adoption, authentication, effective_tls, leaving_3_6, names, tls};
 use crate::EtcdCluster;
 
 /// The desired state.
@@ -52,6 +52,7 @@ impl Desired {
             refusal: unsupported(observed)
                 .or_else(|| options_refused(observed))
                 .or(refusal)
+                .or_else(|| authentication::refusal(observed))
                 .or_else(|| cannot_hibernate(cluster, durable)),
         }
     }

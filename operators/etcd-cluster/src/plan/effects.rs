@@ -87,6 +87,9 @@ pub(super) fn of(
         EtcdStep::Disarm { ids } => {
             ids.iter().map(|id| through_quorum(members, None, EtcdChange::Disarm { id: *id })).collect()
         }
+        EtcdStep::SetAuthentication { on } => {
+            vec![through_quorum(members, None, EtcdChange::SetAuthentication { on: *on })]
+        }
         EtcdStep::Fill { name, entries, .. } => {
             let endpoint = members.get(name).and_then(address);
             endpoint.map(|endpoint| through(endpoint, EtcdChange::Fill { entries: *entries })).into_iter().collect()

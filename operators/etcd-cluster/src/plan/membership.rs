@@ -2,7 +2,7 @@
 //!
 //! In this order: begin again from a snapshot; hibernate; finish removals that are in flight; remove a failing member if there are too many;
 //! repair; promote a learner; make room in databases, and disarm NOSPACE once there is space; scale; roll out changes; transfer leadership on request;
-//! defragment databases. There is one change of membership at a time, and none that costs quorum or lowers the number of failures that the cluster tolerates.
+//! turn authentication on or off; defragment databases. There is one change of membership at a time, and none that costs quorum or lowers the number of failures that the cluster tolerates.
 
 use api::ReconcileReason;
 use api::etcd_cluster::EtcdClusterReason;
@@ -10,7 +10,7 @@ use api::etcd_cluster::EtcdClusterReason;
 use super::desired::Desired;
 use super::member_set::{MemberSet, MemberView};
 use super::objects::RETIRING;
-use super::{Observed, defragmentation, hibernation, hold, image_check, placement, reclaim, space};
+use super::{Observed, authentication, defragmentation, hibernation, hold, image_check, placement, reclaim, space};
 
 mod bootstrap;
 mod corruption;
@@ -109,6 +109,7 @@ pub fn next(observed: &Observed, members: &MemberSet<'_>, desired: &Desired, now
         .or_else(|| rolling_update::step(observed, members, desired, now))
         .or_else(|| leader_transfer::step(observed, members))
         .or_else(|| wait_for_finalizer(observed, members, desired))
+        .or_else(|| authentication::step(observed, members))
         .or_else(|| defragmentation::step(observed, members, now))
         .unwrap_or(EtcdStep::Rest)
 }

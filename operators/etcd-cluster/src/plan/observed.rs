@@ -15,7 +15,7 @@ pub mod claims;
 mod etcd;
 mod tls;
 
-pub use etcd::{Alarm, Defragmentation, EndpointStatus, Etcd, ListedMember};
+pub use etcd::{Alarm, Authentication, Defragmentation, EndpointStatus, Etcd, ListedMember};
 pub use tls::{CertificateRenewal, DueIssuance, ObservedTls};
 
 /// A cluster and everything that the plan depends on.
@@ -72,6 +72,8 @@ pub struct Observed {
     pub options_refused: Option<String>,
     /// What is known of the Secrets of `spec.TLS`; `cluster` has the TLS that its members can have.
     pub tls: ObservedTls,
+    /// Why the Secret of `spec.authentication` cannot be used.
+    pub root_unusable: Option<String>,
     /// A name that no member has had.
     pub new_member_name: Arc<str>,
     /// Whether a PVC without a class would get one, or why that is not known. Only known before storage is decided.

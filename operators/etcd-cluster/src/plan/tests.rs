@@ -46,6 +46,7 @@ fn observed(spec: &Value, status: &EtcdClusterStatus) -> Observed {
         pod_rejected: None,
         options_refused: None,
         tls: ObservedTls::default(),
+        root_unusable: None,
         cluster_version: None,
         new_member_name: "c-aaaaaaaaaa".into(),
         default_class: Some(Ok(true)),
@@ -186,6 +187,7 @@ fn undecided_storage_is_reported_with_its_reason() {
     assert_eq!(status.storage, Some(EtcdStorageStatus { durable: false }), "what becomes of volumes asks for none");
 }
 
+mod authentication;
 mod bootstrap;
 mod claim_copies;
 mod claims;

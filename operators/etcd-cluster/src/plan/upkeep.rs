@@ -11,8 +11,8 @@ use super::desired::Desired;
 use super::member_set::{MemberSet, MemberView};
 use super::membership::EtcdStep;
 use super::{
-    EtcdAct, EtcdPlan, Observed, backups, desired, effective_tls, effects, hold, known_good, list_of_one, membership,
-    objects, options, quorum, requeue, retired, status, unlabeled,
+    EtcdAct, EtcdPlan, Observed, authentication, backups, desired, effective_tls, effects, hold, known_good,
+    list_of_one, membership, objects, options, quorum, requeue, retired, status, unlabeled,
 };
 use crate::EtcdCluster;
 
@@ -74,7 +74,9 @@ fn decide(
         let message = "issuing the certificates of the cluster (spec.TLS.issued)";
         return (EtcdStep::wait(EtcdClusterReason::MemberStarting, message), vec![issuance.clone()], Vec::new());
     }
-    if let (Some((reason, message)), None) = (desired::unsupported(observed), &cluster.status.cluster_id) {
+    // A cluster that is to have users does not begin without them.
+    let unsupported = || desired::unsupported(observed).or_else(|| authentication::refusal(observed));
+    if let (Some((reason, message)), None) = (unsupported(), &cluster.status.cluster_id) {
         return (EtcdStep::stuck(reason, message), Vec::new(), Vec::new());
     }
     if let Some((reason, message)) = options::bootstrap_refusal(observed, members) {

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use api::etcd_cluster::EtcdClusterReason;
 use etcd_cluster::etcd::MemberEndpoint;
-use etcd_cluster::plan::{Alarm, Defragmentation, EndpointStatus, Etcd, EtcdAct, EtcdChange, ListedMember};
+use etcd_cluster::plan::{
+    Alarm, Authentication, Defragmentation, EndpointStatus, Etcd, EtcdAct, EtcdChange, ListedMember,
+};
 use runtime::Error;
 use runtime::testing::fault_injection::ActAnswer;
 
@@ -30,6 +32,9 @@ use Refusal::{Done, Wait};
 impl Etcds {
     /// The result of a query of these endpoints. The operator cannot reach those in `cut`.
     pub fn query(&self, endpoints: &[MemberEndpoint], cut: &BTreeSet<String>, latched: Option<u64>) -> Etcd {
+        if let Some(denied) = self.denied(endpoints) {
+            return denied;
+        }
         let answer = |of: &MemberEndpoint| (of.pod.clone(), self.endpoint(&of.pod, &of.address, cut));
         let endpoints: std::collections::BTreeMap<_, _> = endpoints.iter().map(answer).collect();
         let can = endpoints.values().flatten().filter(|endpoint| {
@@ -45,7 +50,24 @@ impl Etcds {
         let alarms = first.map(|member| (member.id, Alarm::NoSpace)).into_iter().collect();
         let done = |pod: &String| (pod.as_str().into(), Defragmentation::Done { revision: 0, recently: false });
         let defragmentations = self.defragmented.iter().map(done).collect();
-        Etcd { endpoints, members, alarms, defragmentations, ..Etcd::default() }
+        let authentication = if self.requires_users { Authentication::On } else { Authentication::Off };
+        Etcd { endpoints, members, alarms, defragmentations, authentication, ..Etcd::default() }
+    }
+
+    /// The result of a query without the password of root, or with another one: as of the versions that require a user for a status.
+    fn denied(&self, endpoints: &[MemberEndpoint]) -> Option<Etcd> {
+        let offered = endpoints.iter().find_map(|of| of.root.as_ref());
+        if !self.requires_users || offered == self.root.as_ref() {
+            return None;
+        }
+        let why = offered.map_or("requires authentication", |_| "rejects the password of root").to_owned();
+        Some(Etcd {
+            endpoints: endpoints.iter().map(|of| (of.pod.clone(), Err(why.clone()))).collect(),
+            members: Err(why.clone()),
+            auth_required: true,
+            authentication: offered.map_or(Authentication::Unknown, |_| Authentication::RootRejected(why)),
+            ..Etcd::default()
+        })
     }
 
     fn endpoint(&self, pod: &str, ip: &str, cut: &BTreeSet<String>) -> Result<EndpointStatus, String> {
@@ -191,6 +213,7 @@ impl Etcds {
             EtcdChange::Defragment { .. } => {
                 self.defragmented.insert(asked.to_owned());
             }
+            EtcdChange::SetAuthentication { on } => self.requires_users = *on,
             EtcdChange::Touch | EtcdChange::Fill { .. } | EtcdChange::Compact { .. } => {}
             EtcdChange::MoveLeader { .. }
                 if self.processes.get(asked).is_some_and(|process| process.version.minor < 3) =>

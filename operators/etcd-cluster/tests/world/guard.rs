@@ -265,6 +265,7 @@ fn is_of_membership(change: &EtcdChange) -> bool {
         change,
         EtcdChange::MoveLeader { .. }
             | EtcdChange::Touch
+            | EtcdChange::SetAuthentication { .. }
             | EtcdChange::Fill { .. }
             | EtcdChange::Compact { .. }
             | EtcdChange::Defragment { .. }

@@ -6,6 +6,7 @@
 
 mod agent;
 mod asked;
+mod authentication;
 mod bench;
 mod boundaries;
 mod broken_spec;

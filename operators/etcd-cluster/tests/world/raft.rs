@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use etcd_cluster::etcd::RootPassword;
 use etcd_cluster::plan::ListedMember;
 use etcd_cluster::plan::version::Version;
 
@@ -82,6 +83,9 @@ pub struct Etcds {
     pub clusters: BTreeMap<u64, Cluster>,
     /// See [`Pace`].
     pub pace: Pace,
+    /// The password of root, and whether members require users.
+    pub root: Option<RootPassword>,
+    pub requires_users: bool,
     /// Whether a database is full.
     pub full: bool,
     /// Whether the alarm NOSPACE is raised.

@@ -95,6 +95,7 @@ impl Etcds {
             | EtcdChange::Compact { .. }
             | EtcdChange::Defragment { .. }
             | EtcdChange::Touch
+            | EtcdChange::SetAuthentication { .. }
             | EtcdChange::Fill { .. } => {}
             EtcdChange::MoveLeader { to } => {
                 if cluster.leader != me {

@@ -38,9 +38,15 @@ pub(super) fn verify(
 ) -> Result<Proof, CommandFailure> {
     let directory = ScratchDirectory::new(scratch.join(DIRECTORY))?;
     let (member, revision) = serve(programs, snapshot, directory.path())?;
-    let Ok(restored) = programs.key_hash(member.endpoint(), 0) else {
-        eprintln!("this version of etcd has no hash of keys and values: the member serves revision {revision}");
-        return Ok(Proof { revision, hash: None, verification: RestoreProof::Restored });
+    let restored = match programs.key_hash(member.endpoint(), 0) {
+        Ok(restored) => restored,
+        Err(failure) => {
+            eprintln!(
+                "the member serves revision {revision}, and no hash of its keys and values: {}",
+                failure.message()
+            );
+            return Ok(Proof { revision, hash: None, verification: RestoreProof::Restored });
+        }
     };
     let verification = compare(restored, source_hash(programs, source, restored.revision), &source.endpoint)?;
     Ok(Proof { revision: restored.revision, hash: Some(restored.hash), verification })
@@ -57,7 +63,7 @@ fn serve(programs: &EtcdTools, snapshot: &Path, directory: &Path) -> Result<(Loo
     let mut member = restore(programs, snapshot, directory)?;
     let revision =
         member.wait_until_serving(programs, "a member that was restored from the snapshot", RESTORE_TIMEOUT)?;
-    Ok((member, revision))
+    Ok((member, revision.map_or_else(|| programs.snapshot_revision(snapshot), Ok)?))
 }
 
 /// Restores it into a throwaway member, and starts that.

@@ -92,8 +92,8 @@ fn each_store_has_its_api_its_secret_and_no_flag_of_another() {
     }
 }
 
-/// The client certificate that a backup is taken with: the Secret, the endpoints, and the directory in the command.
-fn with_certificate(more: &Value, cluster: Option<&Value>) -> (Option<String>, String) {
+/// The Secret that a volume of the backup's pod has, and the command.
+fn with_secret(volume: &str, more: &Value, cluster: Option<&Value>) -> (Option<String>, String) {
     let mut of = observed(more);
     of.cluster = cluster.map_or(Referenced::Nothing, |spec| {
         let object = json!({
@@ -107,9 +107,23 @@ fn with_certificate(more: &Value, cluster: Option<&Value>) -> (Option<String>, S
     let planned = of.step(at(1));
     let pod = &created_job(&planned)["spec"]["template"]["spec"];
     let volumes = pod["volumes"].as_array().unwrap();
-    let secret = volumes.iter().find(|volume| volume["name"] == "etcd-client-tls");
+    let secret = volumes.iter().find(|of| of["name"] == volume);
     let secret = secret.map(|volume| volume["secret"]["secretName"].as_str().unwrap().to_owned());
     (secret, pod["containers"][0]["command"].to_string())
+}
+
+/// The client certificate that a backup is taken with.
+fn with_certificate(more: &Value, cluster: Option<&Value>) -> (Option<String>, String) {
+    with_secret("etcd-client-tls", more, cluster)
+}
+
+#[test]
+fn members_that_require_users_are_reached_as_root() {
+    let cluster = json!({ "size": 1, "authentication": { "rootSecret": "web-root" } });
+    let (secret, command) = with_secret("root", &json!({}), Some(&cluster));
+    assert!(secret.as_deref() == Some("web-root") && command.contains("--root-secret=/etc/etcd-root"), "{command}");
+    let (secret, command) = with_secret("root", &json!({}), Some(&json!({ "size": 1 })));
+    assert!(secret.is_none() && !command.contains("--root-secret"), "{command}");
 }
 
 #[test]

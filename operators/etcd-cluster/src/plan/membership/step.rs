@@ -130,6 +130,11 @@ pub enum EtcdStep {
         /// The latest revision.
         revision: i64,
     },
+    /// Turn the authentication of etcd on or off.
+    SetAuthentication {
+        /// Whether it is on from then on.
+        on: bool,
+    },
     /// Disarm the NOSPACE alarms: etcd rejects writes until the last one is disarmed.
     Disarm {
         /// The members that raised them.

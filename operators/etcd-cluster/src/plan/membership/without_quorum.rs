@@ -10,10 +10,7 @@ use super::{recreation, repair, unreachable};
 use crate::plan::desired::Desired;
 use crate::plan::member_set::{MemberSet, MemberView};
 use crate::plan::objects::{InitialState, VolumeFacts};
-use crate::plan::{Observed, hold, quorum};
-
-const AUTHENTICATION: &str = "the state of the members is unknown: etcd requires authentication, and this operator has no etcd \
-    user, so it only recreates deleted pods on their volumes; turn authentication off (etcdctl auth disable)";
+use crate::plan::{Observed, authentication, hold, quorum};
 
 /// The next step without quorum.
 pub(super) fn step(observed: &Observed, members: &MemberSet<'_>, desired: &Desired, now: Timestamp) -> EtcdStep {
@@ -67,7 +64,7 @@ pub(super) fn step(observed: &Observed, members: &MemberSet<'_>, desired: &Desir
         return wait;
     }
     if observed.etcd.auth_required {
-        return EtcdStep::stuck(EtcdClusterReason::AuthenticationRequired, AUTHENTICATION);
+        return EtcdStep::stuck(EtcdClusterReason::AuthenticationRequired, authentication::required(observed));
     }
     let answering = members.all.iter().filter(|member| member.endpoint.is_some()).count();
     let why = observed.etcd.members.as_ref().err().map_or("", String::as_str);

@@ -18,6 +18,8 @@ pub struct Etcd {
     pub alarms: Vec<(u64, Alarm)>,
     /// Whether there is no list because etcd's authentication is on.
     pub auth_required: bool,
+    /// Whether etcd requires a user, as far as that is known.
+    pub authentication: Authentication,
     /// Whether there is no list because a member lists itself alone, which is not trusted.
     pub list_distrusted: bool,
     /// Whether etcd has removed all revisions of keys but the latest ones. Only known while NOSPACE is raised.
@@ -33,11 +35,26 @@ impl Default for Etcd {
             members: Err("no member has been queried".to_owned()),
             alarms: Vec::new(),
             auth_required: false,
+            authentication: Authentication::Unknown,
             list_distrusted: false,
             is_compacted: false,
             defragmentations: BTreeMap::new(),
         }
     }
+}
+
+/// Whether etcd requires a user, and takes the operator's.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Authentication {
+    /// No member has answered a read, or they require a user even for their status and the operator has none.
+    #[default]
+    Unknown,
+    /// Any client may read.
+    Off,
+    /// A user is required, and the operator is one, or has no password.
+    On,
+    /// A user is required, and etcd rejects the password that the operator has; with the error.
+    RootRejected(String),
 }
 
 /// What is known of a defragmentation.

@@ -22,6 +22,14 @@ pub(in crate::plan) fn step_events(step: &EtcdStep) -> Vec<EventDraft> {
         EtcdStep::RequestRestore { entry, .. } => {
             vec![event(true, EtcdClusterEvent::RecoveryStarted, restore_requested(entry))]
         }
+        EtcdStep::SetAuthentication { on: true } => {
+            let message = "etcd requires a user and a password from now on (spec.authentication)";
+            vec![event(false, EtcdClusterEvent::AuthenticationEnabled, message.to_owned())]
+        }
+        EtcdStep::SetAuthentication { on: false } => {
+            let message = "etcd requires no user any more (spec.authentication.enabled: false)";
+            vec![event(false, EtcdClusterEvent::AuthenticationDisabled, message.to_owned())]
+        }
         _ => Vec::new(),
     }
 }

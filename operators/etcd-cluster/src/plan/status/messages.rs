@@ -141,6 +141,10 @@ pub(super) fn step_message(
         EtcdStep::Defragment { name, .. } => {
             (EtcdClusterReason::Defragmenting, format!("defragmenting the database of member {name}"))
         }
+        EtcdStep::SetAuthentication { on } => {
+            let state = if *on { "on" } else { "off" };
+            (EtcdClusterReason::Reconciling, format!("turning the authentication of etcd {state}"))
+        }
         EtcdStep::Upgrade { name } => {
             (EtcdClusterReason::Upgrading, format!("waiting for member {name} to run version {}", desired.version))
         }
