@@ -92,12 +92,14 @@ fn of_etcd() -> impl Strategy<Value = Command> {
         },
     );
     let store = (snapshot(), text(), path(), bucket(), any::<bool>());
-    let backup = (vec(text(), 1..3), of(path()), store, of(1..=u32::MAX), of(any::<u64>()), seconds()).prop_map(
-        |(endpoints, client_tls, (to, owner, scratch, bucket, versioned), keep, keep_for, timeout)| {
+    let secrets = (of(path()), of(path()));
+    let backup = (vec(text(), 1..3), secrets, store, of(1..=u32::MAX), of(any::<u64>()), seconds()).prop_map(
+        |(endpoints, (client_tls, root_secret), (to, owner, scratch, bucket, versioned), keep, keep_for, timeout)| {
             let versioned = versioned && bucket.bucket.is_some();
             Command::EtcdBackup(EtcdTakeBackup {
                 endpoints,
                 client_tls,
+                root_secret,
                 to,
                 bucket,
                 versioned,

@@ -305,6 +305,30 @@ async fn root_reads_and_changes_what_requires_a_user() {
         );
         client.query(&with(&a, "first"), None).await;
         assert_eq!(act(&client, &[&a], set(false)).await, Ok(()));
-        assert_eq!(client.query(&with(&a, "first"), None).await.authentication, Authentication::Off);
+        let off = client.query(&with(&a, "first"), None).await;
+        assert_eq!(off.authentication, Authentication::Off, "{off:?}");
     }
+}
+
+/// A learner gives no tokens, so the client reaches it with that of the voter.
+#[tokio::test]
+#[ignore = "scripts/test --all servers"]
+async fn a_learner_that_requires_a_user_is_seen_and_promoted() {
+    let (a, mut b, client) = (Process::single("a"), Process::new("b"), GrpcEtcdClient::new());
+    let root = |of: &Process| MemberEndpoint { root: Some(RootPassword::new("secret")), ..of.endpoint() };
+    until_up(&client, &[root(&a)]).await;
+    assert_eq!(act(&client, &[&a], EtcdChange::SetAuthentication { on: true }).await, Ok(()));
+    assert_eq!(act(&client, &[&a], EtcdChange::Add { peer_url: b.peer_url(), learner: true }).await, Ok(()));
+    (b.cluster, b.state) = (format!("{},{}", a.cluster, b.cluster), "existing");
+    b.start();
+    let both = [root(&a), root(&b)];
+    let up = until(&client, &both, "the status of both", |etcd| etcd.endpoints.values().all(Result::is_ok)).await;
+    let id = endpoint(&up, "b").expect("a status").member_id;
+    if member(&up, &b.peer_url()).is_some_and(|member| member.learner) {
+        assert_eq!(once_healthy(&client, &a, &EtcdChange::Promote { id }).await, Ok(()));
+    }
+    until(&client, &both, "two voters", |etcd| {
+        etcd.members.as_ref().is_ok_and(|all| all.len() == 2 && all.iter().all(|member| !member.learner))
+    })
+    .await;
 }

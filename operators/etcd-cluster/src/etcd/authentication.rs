@@ -6,11 +6,8 @@ use etcd_client::Client;
 use tokio::time::Instant;
 
 use super::channel_pool::ChannelPool;
-use super::client::RootPassword;
+use super::client::{ROOT, RootPassword};
 use super::error::EtcdClientError;
-
-/// The user and the role that authentication needs, and that may do everything.
-pub(super) const ROOT: &str = "root";
 
 /// Turns authentication on or off through the member at `address`. What has been done before is not done again.
 ///
@@ -30,6 +27,8 @@ pub(super) async fn set(
     let Some(root) = pool.access(address).root else {
         return Err(EtcdClientError::Rejected("the operator does not have the password of root".to_owned()));
     };
+    // A connection from before says nothing about now.
+    pool.forget_root(address);
     match pool.authenticate(address, left()).await {
         Err(EtcdClientError::Rejected(why)) if why == "authentication is not enabled" => {
             pool.call_without_user(address, left(), |client| enable(client, root.clone())).await

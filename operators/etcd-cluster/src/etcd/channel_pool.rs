@@ -3,14 +3,13 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::net::Ipv6Addr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use etcd_client::{Certificate, Client, ConnectOptions, Identity, TlsOptions};
 use tokio::time::{Instant, timeout_at};
 
-use super::authentication::ROOT;
-use super::client::{MemberEndpoint, MemberTls, RootPassword};
+use super::client::{MemberEndpoint, MemberTls, ROOT, RootPassword};
 use super::error::EtcdClientError;
 
 /// Where clients reach a member.
@@ -24,6 +23,8 @@ const PING_INTERVAL: Duration = Duration::from_secs(10);
 const PING_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long an unused connection is kept. The next call of any connection closes it.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(120);
+/// The error of a learner for most requests.
+const NOT_BY_LEARNER: &str = "rpc not supported for learner";
 
 /// How long it is known how a member is reached. Each reconcile says it again.
 const ACCESS_TTL: Duration = Duration::from_secs(600);
@@ -35,6 +36,8 @@ pub(super) struct MemberAccess {
     pub(super) tls: Option<MemberTls>,
     /// If the operator has it.
     pub(super) root: Option<RootPassword>,
+    /// The addresses of all members of its cluster.
+    members: Arc<[Box<str>]>,
 }
 
 /// The connections. After a call without an answer, the next call opens another connection; nothing reconnects in between.
@@ -70,8 +73,10 @@ impl ChannelPool {
     pub(super) fn reach(&self, members: &[MemberEndpoint]) {
         let (mut channels, now) = (self.lock(), Instant::now());
         channels.access.retain(|_, (_, known)| now.duration_since(*known) < ACCESS_TTL);
+        let addresses: Arc<[_]> = members.iter().map(|member| member.address.clone()).collect();
         for MemberEndpoint { address, tls, root, .. } in members {
-            channels.reach(address, MemberAccess { tls: tls.clone(), root: root.clone() }, now);
+            let access = MemberAccess { tls: tls.clone(), root: root.clone(), members: Arc::clone(&addresses) };
+            channels.reach(address, access, now);
         }
     }
 
@@ -93,18 +98,15 @@ impl ChannelPool {
     {
         let until = Instant::now() + deadline;
         let is_root = self.access(address).root.is_some();
-        if !(is_root && self.lock().known(address, User::Root, Instant::now()).is_some()) {
-            match self.call_as(address, User::None, until, &call).await {
-                Err(EtcdClientError::AuthRequired(_)) if is_root => {}
+        if is_root && self.lock().known(address, User::Root, Instant::now()).is_some() {
+            match self.call_as(address, User::Root, until, &call).await {
+                // The token is from before a restart of the member or a change of users, or authentication is off (3.2 and 3.3).
+                Err(EtcdClientError::AuthRequired(_)) => self.forget_root(address),
                 result => return result,
             }
         }
-        match self.call_as(address, User::Root, until, &call).await {
-            // The token is from before a restart of the member, or a change of users.
-            Err(EtcdClientError::AuthRequired(_)) => {
-                self.lock().by_user.remove(&(address.into(), User::Root));
-                self.call_as(address, User::Root, until, &call).await
-            }
+        match self.call_as(address, User::None, until, &call).await {
+            Err(EtcdClientError::AuthRequired(_)) if is_root => self.call_as(address, User::Root, until, &call).await,
             result => result,
         }
     }
@@ -131,6 +133,11 @@ impl ChannelPool {
         self.channel(address, User::Root, Instant::now() + deadline).await.map(drop)
     }
 
+    /// Drops the connection as `root`.
+    pub(super) fn forget_root(&self, address: &str) {
+        self.lock().by_user.remove(&(address.into(), User::Root));
+    }
+
     async fn call_as<T, C, F>(&self, address: &str, user: User, until: Instant, call: &C) -> Result<T, EtcdClientError>
     where
         C: Fn(Client) -> F,
@@ -155,17 +162,33 @@ impl ChannelPool {
         if let Some(known) = self.lock().known(address, user, Instant::now()) {
             return Ok(known);
         }
+        let left = until.saturating_duration_since(Instant::now());
+        // In a box, because rustc limits how deep futures may nest.
+        let connecting = Box::pin(self.connect(address, user));
+        let client = timeout_at(until, connecting).await.map_err(|_| EtcdClientError::Timeout(left))??;
+        Ok(self.lock().keep(address, user, client, Instant::now()))
+    }
+
+    async fn connect(&self, address: &str, user: User) -> Result<Client, EtcdClientError> {
         let access = self.access(address);
         let (url, options) = endpoint(address, access.tls.as_ref());
-        let options = match (user, &access.root) {
-            (User::Root, Some(root)) => options.with_user(ROOT, root.expose()),
-            _ => options,
+        let (User::Root, Some(root)) = (user, &access.root) else {
+            // This does not wait: the first call opens the connection.
+            return Ok(Client::connect([url], Some(options)).await?);
         };
-        let left = until.saturating_duration_since(Instant::now());
-        // Without a user, this does not wait: the first call opens the connection.
-        let client = timeout_at(until, Client::connect([url], Some(options))).await;
-        let client = client.map_err(|_| EtcdClientError::Timeout(left))??;
-        Ok(self.lock().keep(address, user, client, Instant::now()))
+        let refusal = match connect_as_root(&url, options, root).await {
+            Err(EtcdClientError::Rejected(refusal)) if refusal == NOT_BY_LEARNER => EtcdClientError::Rejected(refusal),
+            result => return result,
+        };
+        // A learner gives no tokens, but takes those of other members.
+        for other in access.members.iter().filter(|other| ***other != *address) {
+            let (through, options) = endpoint(other, self.tls(other).as_ref());
+            let Ok(client) = connect_as_root(&through, options, root).await else { continue };
+            client.add_endpoint(&url).await?;
+            client.remove_endpoint(&through).await?;
+            return Ok(client);
+        }
+        Err(refusal)
     }
 
     /// Drops the connection, unless it has been replaced already.
@@ -179,6 +202,10 @@ impl ChannelPool {
     fn lock(&self) -> MutexGuard<'_, Channels> {
         self.channels.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+async fn connect_as_root(url: &str, options: ConnectOptions, root: &RootPassword) -> Result<Client, EtcdClientError> {
+    Ok(Client::connect([url], Some(options.with_user(ROOT, root.expose()))).await?)
 }
 
 impl Channels {
@@ -257,67 +284,4 @@ pub(super) fn url_at(address: &str, port: u16, tls: bool) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn soon() -> Instant {
-        Instant::now() + CONNECT_TIMEOUT
-    }
-
-    #[tokio::test]
-    async fn a_connection_with_another_password_is_closed() {
-        let pool = ChannelPool::default();
-        let reach = |password: Option<&str>| {
-            let root = password.map(RootPassword::new);
-            pool.reach(&[MemberEndpoint { root, ..MemberEndpoint::plain("a", "10.0.0.1") }]);
-            let known = |user| pool.lock().by_user.contains_key(&("10.0.0.1".into(), user));
-            (known(User::None), known(User::Root))
-        };
-        reach(Some("one"));
-        let (client, _) = pool.channel("10.0.0.1", User::None, soon()).await.unwrap();
-        pool.lock().keep("10.0.0.1", User::Root, client, Instant::now());
-        assert_eq!(reach(Some("one")), (true, true));
-        assert_eq!(reach(Some("two")), (true, false));
-        assert_eq!(reach(None), (true, false));
-        assert!(pool.access("10.0.0.1").root.is_none());
-    }
-
-    #[test]
-    fn urls_bracket_ipv6_addresses() {
-        assert_eq!(endpoint("10.1.2.3", None).0, "http://10.1.2.3:2379");
-        assert_eq!(endpoint("fd00::7", None).0, "http://[fd00::7]:2379");
-    }
-
-    #[tokio::test]
-    async fn a_connection_is_kept_while_it_is_used() {
-        let pool = ChannelPool::default();
-        for address in ["10.0.0.1", "10.0.0.2"] {
-            pool.channel(address, User::None, soon()).await.unwrap();
-        }
-        let mut channels = pool.lock();
-        let start = Instant::now();
-        for round in 0..3 {
-            let now = start + round * (IDLE_TIMEOUT - Duration::from_secs(1));
-            assert_eq!(channels.known("10.0.0.1", User::None, now).map(|(_, number)| number), Some(1));
-        }
-        assert_eq!(channels.by_user.len(), 1, "the other one is closed");
-        assert!(channels.known("10.0.0.2", User::None, start).is_none());
-    }
-
-    #[tokio::test]
-    async fn only_the_connection_that_failed_is_dropped() {
-        let pool = ChannelPool::default();
-        let number = async || pool.channel("10.0.0.1", User::None, soon()).await.unwrap().1;
-        assert_eq!((number().await, number().await), (1, 1));
-        pool.forget("10.0.0.1", User::None, 1);
-        assert_eq!(number().await, 2);
-        pool.forget("10.0.0.1", User::None, 1);
-        assert_eq!(number().await, 2);
-    }
-
-    #[tokio::test]
-    async fn an_invalid_address_is_an_error() {
-        let error = ChannelPool::default().channel("a b", User::None, soon()).await.err().unwrap();
-        assert!(!error.is_answer(), "{error:?}");
-    }
-}
+mod tests;

@@ -39,6 +39,9 @@ impl MemberEndpoint {
     }
 }
 
+/// The user and the role that authentication needs, and that may do everything.
+pub(super) const ROOT: &str = "root";
+
 /// The password of etcd's user `root`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RootPassword(Arc<str>);

@@ -8,8 +8,8 @@ use std::time::Duration;
 use etcd_client::Client;
 use tokio::time::{Instant, timeout};
 
-use super::authentication::ROOT;
 use super::channel_pool::{MemberAccess, endpoint};
+use super::client::ROOT;
 use super::error::EtcdClientError;
 use crate::plan::Defragmentation;
 

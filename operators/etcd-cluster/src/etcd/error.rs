@@ -82,8 +82,12 @@ impl EtcdClientError {
         if message.starts_with("authentication failed") {
             return Self::RootRejected(message);
         }
-        // etcd reports these two as invalid arguments. The second is about a token from before a change of users.
-        let message_denies = matches!(message.as_str(), "user name is empty" | "revision of auth store is old");
+        // etcd reports these by other codes. The second is about a token from before a change of users, and 3.3 rejects any token once
+        // authentication is off.
+        let message_denies = matches!(
+            message.as_str(),
+            "user name is empty" | "revision of auth store is old" | "auth: invalid auth token"
+        );
         if code == PERMISSION_DENIED || code == UNAUTHENTICATED || message_denies {
             return Self::AuthRequired(message);
         }
@@ -143,6 +147,7 @@ mod tests {
             (16, "etcdserver: invalid auth token"),
             (3, "etcdserver: user name is empty"),
             (3, "etcdserver: revision of auth store is old"),
+            (2, "auth: invalid auth token"),
         ] {
             let error = EtcdClientError::from_status(code, message);
             assert!(matches!(error, EtcdClientError::AuthRequired(_)) && error.is_answer(), "{error:?}");
