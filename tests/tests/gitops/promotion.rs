@@ -1,9 +1,12 @@
 //! A digest is promoted: the Application goes through Progressing, and what runs in the end is that digest.
 
+use std::future::ready;
+
 use e2e::argocd::{
-    self, Environment, Environment::Production, Environment::Staging, Git, Recorder, are_healthy, text, variable,
+    self, Environment, Environment::Production, Environment::Staging, Git, Recorder, Seen, are_healthy, text, variable,
 };
 use e2e::cluster::{MANAGER, SYSTEM};
+use e2e::wait::{DEFAULT_TIMEOUT, wait_until};
 use serde_json::Value;
 
 use crate::stage::stage;
@@ -38,7 +41,12 @@ async fn a_digest_goes_to_staging_and_then_to_production() {
         let revision = git.push(&format!("{overlay} gets the next digest")).await;
         let name = format!("{overlay}-operator");
         are_healthy(&[&name], Some(&revision)).await;
-        let seen: Vec<_> = recorder.seen().into_iter().filter(|seen| seen.name == name).collect();
+        // The record comes later than other answers.
+        let seen = wait_until("the last state to be recorded", DEFAULT_TIMEOUT, || {
+            let seen: Vec<_> = recorder.seen().into_iter().filter(|seen| seen.name == name).collect();
+            ready(if seen.last().is_some_and(Seen::is_healthy) { Ok(seen) } else { Err(format!("{seen:#?}")) })
+        })
+        .await;
         let went = |health: &str| seen.iter().position(|seen| seen.health == health && seen.revision == revision);
         let (progressing, healthy) = (went("Progressing"), seen.iter().rposition(|seen| seen.is_healthy()));
         assert!(progressing.is_some() && progressing < healthy, "{seen:#?}");

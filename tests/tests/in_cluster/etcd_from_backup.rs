@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use api::ConditionStatus;
 use api::etcd_cluster::{EtcdCluster, RestoreOutcome};
+use api::etcd_restore::EtcdRestore;
 use e2e::etcd::{Etcd, cluster_id, ids, namespace, run_on_volume};
 use e2e::etcd_backup::{Backup, volume};
 use e2e::etcd_restore::Restore;
@@ -48,17 +49,26 @@ async fn by_policy_a_cluster_without_any_volume_begins_again_from_its_newest_bac
     for claim in &members {
         run_on_volume(&ns, claim, "rm -rf /data/data").await;
     }
+    // A backup that cannot be verified begins nothing, and a user may decide meanwhile.
+    run_on_volume(&ns, "store", "mv /data/nightly /data/hidden").await;
     etcd.lose_pods(&members).await;
     etcd.patch(json!({ "paused": false })).await;
+    let name = format!("recovery-{}", cluster_id(&before).expect("an id"));
+    let restore = Restore { ns: &ns, name: &name };
+    restore.reports("VerificationFailed", &["there is no snapshot", "untouched"]).await;
+    etcd.patch(json!({ "recovery": { "policy": "Manual" } })).await;
+    ns.until_deleted::<EtcdRestore>(&name).await;
+    run_on_volume(&ns, "store", "mv /data/hidden /data/nightly").await;
+    etcd.patch(json!({ "recovery": { "policy": "Automatic" } })).await;
     let begun = Instant::now();
     begins_again(&etcd, &before, 3).await;
-    println!("all volumes lost: 3 of 3 members are ready again after {:.1?}", begun.elapsed());
+    println!(
+        "all volumes lost, once the backup can be verified: 3 of 3 members are ready again after {:.1?}",
+        begun.elapsed()
+    );
     let started = etcd.announces("RecoveryStarted").await;
     assert!(started.contains("begins again from the backup nightly-r"), "{started}");
-    let name = format!("recovery-{}", cluster_id(&before).expect("an id"));
-    let ended = Restore { ns: &ns, name: &name }
-        .reports("Restored", &["began again from the verified snapshot nightly-r"])
-        .await;
+    let ended = restore.reports("Restored", &["began again from the verified snapshot nightly-r"]).await;
     assert!(ended.succeeded);
     let claims = etcd.claims().await;
     assert!(members.iter().all(|member| claims.contains_key(member)), "the volumes stay: {:?}", claims.keys());

@@ -115,7 +115,7 @@ fn tls_between_members_is_decided_at_creation() {
     // Neither at once nor in two steps do members change to certificates that the others reject.
     let issued = json!({ "size": 3, "TLS": { "issued": {} } });
     let (changed, own) = (Some(EtcdClusterReason::TLSChangeRefused), || Some("c-peer-tls".to_owned()));
-    assert_eq!(effective(&issued, &[claim_of("c-1", "u", Some("peer"))]), (Some("peer".to_owned()), changed.clone()));
+    assert_eq!(effective(&issued, &[claim_of("c-1", "u", Some("peer"))]), (Some("peer".to_owned()), changed));
     assert_eq!(effective(&spec(), &[claim_of("c-1", "u", own().as_deref())]), (own(), changed));
     assert_eq!(effective(&issued, &[claim_of("c-1", "u", own().as_deref())]), (own(), None));
     let names = objects::claim(&observed(&spec(), &decided()).cluster, "c-1", objects::ClaimInputs::default());

@@ -27,13 +27,11 @@ fn wanted() -> Observed {
 
 /// The values of the annotation that a plan sets.
 fn requests(plan: &EtcdPlan) -> Vec<&Value> {
-    let of = |effect| match effect {
-        &Effect::Apply(ref apply) if apply.kind.kind == "EtcdBackup" => {
-            Some(&apply.body["metadata"]["annotations"]["example.com/backup-now"])
-        }
+    let applied = plan.effects.iter().filter_map(|effect| match effect {
+        Effect::Apply(apply) if apply.kind.kind == "EtcdBackup" => Some(&apply.body["metadata"]["annotations"]),
         _ => None,
-    };
-    plan.effects.iter().filter_map(of).collect()
+    });
+    applied.map(|annotations| &annotations["example.com/backup-now"]).collect()
 }
 
 fn message(plan: &EtcdPlan) -> &str {
