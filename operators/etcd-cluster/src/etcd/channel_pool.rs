@@ -96,19 +96,20 @@ impl ChannelPool {
         C: Fn(Client) -> F,
         F: Future<Output = Result<T, etcd_client::Error>>,
     {
-        let until = Instant::now() + deadline;
+        let (until, within) = (Instant::now() + deadline, |error: EtcdClientError| error.within(deadline));
         let is_root = self.access(address).root.is_some();
         if is_root && self.lock().known(address, User::Root, Instant::now()).is_some() {
             match self.call_as(address, User::Root, until, &call).await {
                 // The token is from before a restart of the member or a change of users, or authentication is off (3.2 and 3.3).
                 Err(EtcdClientError::AuthRequired(_)) => self.forget_root(address),
-                result => return result,
+                result => return result.map_err(within),
             }
         }
-        match self.call_as(address, User::None, until, &call).await {
+        let result = match self.call_as(address, User::None, until, &call).await {
             Err(EtcdClientError::AuthRequired(_)) if is_root => self.call_as(address, User::Root, until, &call).await,
             result => result,
-        }
+        };
+        result.map_err(within)
     }
 
     /// Makes a call without a user.
@@ -122,7 +123,8 @@ impl ChannelPool {
         C: Fn(Client) -> F,
         F: Future<Output = Result<T, etcd_client::Error>>,
     {
-        self.call_as(address, User::None, Instant::now() + deadline, &call).await
+        let called = self.call_as(address, User::None, Instant::now() + deadline, &call).await;
+        called.map_err(|error| error.within(deadline))
     }
 
     /// Authenticates as `root`, unless there is a connection already.

@@ -33,6 +33,11 @@ impl EtcdClientError {
         self.is_denial() || matches!(self, Self::Unimplemented | Self::Rejected(_))
     }
 
+    /// The same error, with the time that a call had in all, and not what was left of it: messages must stay the same.
+    pub(super) fn within(self, deadline: Duration) -> Self {
+        if let Self::Timeout(_) = self { Self::Timeout(deadline) } else { self }
+    }
+
     /// Whether etcd requires a user, and has not done what was asked.
     #[must_use]
     pub fn is_denial(&self) -> bool {

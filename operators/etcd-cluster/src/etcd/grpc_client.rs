@@ -234,7 +234,7 @@ impl GrpcEtcdClient {
         if matches!((change, &result), (EtcdChange::MoveLeader { .. }, Err(EtcdClientError::Unimplemented))) {
             self.without_transfer().insert((address.into(), version));
         }
-        result.or_else(|error| act::result(change, &error))
+        result.or_else(|error| act::result(change, &error.within(deadline)))
     }
 
     fn without_transfer(&self) -> MutexGuard<'_, BTreeSet<(Box<str>, String)>> {

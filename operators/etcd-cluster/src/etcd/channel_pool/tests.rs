@@ -60,3 +60,15 @@ async fn an_invalid_address_is_an_error() {
     let error = ChannelPool::default().channel("a b", User::None, soon()).await.err().unwrap();
     assert!(!error.is_answer(), "{error:?}");
 }
+
+#[tokio::test]
+async fn a_timeout_is_reported_in_the_same_words_each_time() {
+    const SILENT: &str = "127.91.17.3";
+    let _silent = std::net::TcpListener::bind((SILENT, PORT)).unwrap();
+    let (pool, deadline) = (ChannelPool::default(), Duration::from_millis(50));
+    for _ in 0..2 {
+        let call = |mut client: Client| async move { client.status().await.map(drop) };
+        assert_eq!(pool.call(SILENT, deadline, call).await, Err(EtcdClientError::Timeout(deadline)));
+        assert_eq!(pool.call_without_user(SILENT, deadline, call).await, Err(EtcdClientError::Timeout(deadline)));
+    }
+}
