@@ -65,6 +65,9 @@ pub struct MemberArgs {
     /// Where to list the members: such a URL, too; all addresses of the host. Required for --expect join
     #[arg(long, value_name = "URL", required_if_eq("expect", "join"))]
     pub peers_url: Option<String>,
+    /// More such URLs, separated by commas: of the members of a cluster that is taken over
+    #[arg(long, value_name = "URL,...", value_delimiter = ',')]
+    pub earlier_peers: Vec<String>,
     /// etcd's data directory
     #[arg(long, value_name = "DIRECTORY")]
     pub data_dir: PathBuf,
@@ -83,6 +86,7 @@ impl MemberArgs {
         argv.value("name", &self.name);
         argv.value("peer-url", &self.peer_url);
         argv.values("peers-url", &self.peers_url);
+        argv.values("earlier-peers", (!self.earlier_peers.is_empty()).then(|| self.earlier_peers.join(",")));
         argv.value("data-dir", self.data_dir.display());
         argv.value("expect", self.expect);
         argv.values("peer-tls", self.peer_tls.as_ref().map(|directory| directory.display()));

@@ -34,6 +34,7 @@ fn member(expect: Expect) -> MemberArgs {
         name: "web-1".into(),
         peer_url: "http://web-1.web.shop.svc:2380".into(),
         peers_url: some("http://web.shop.svc:2380"),
+        earlier_peers: Vec::new(),
         data_dir: "/var/etcd/data".into(),
         expect,
         peer_tls: None,

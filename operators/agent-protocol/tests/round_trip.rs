@@ -44,10 +44,11 @@ fn parameters() -> impl Strategy<Value = Vec<(String, String)>> {
 
 fn member() -> impl Strategy<Value = MemberArgs> {
     let expect = prop_oneof![Just(Expect::New), Just(Expect::Join), Just(Expect::Data), Just(Expect::Variable)];
-    (text(), text(), text(), any::<bool>(), path(), expect, of(path())).prop_map(
-        |(name, peer_url, peers, listed, data_dir, expect, peer_tls)| {
+    let earlier = vec("http://[a-z]{1,5}:2380", 0..3);
+    (text(), text(), text(), any::<bool>(), earlier, path(), expect, of(path())).prop_map(
+        |(name, peer_url, peers, listed, earlier_peers, data_dir, expect, peer_tls)| {
             let peers_url = (listed || expect == Expect::Join).then_some(peers);
-            MemberArgs { name, peer_url, peers_url, data_dir, expect, peer_tls }
+            MemberArgs { name, peer_url, peers_url, earlier_peers, data_dir, expect, peer_tls }
         },
     )
 }

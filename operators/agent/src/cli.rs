@@ -25,6 +25,7 @@ pub(crate) struct MemberOptions {
     pub(crate) data_dir: PathBuf,
     pub(crate) expect: Expect,
     pub(crate) peers_url: Option<PeerUrl>,
+    pub(crate) earlier_peers: Vec<PeerUrl>,
     pub(crate) peer_tls: Option<PathBuf>,
     /// From POD_IP; empty if that is not known.
     pub(crate) own_addresses: Vec<IpAddr>,
@@ -36,6 +37,7 @@ impl MemberOptions {
             return Err(CliExit::usage(format!("--expect {}: the pod lacks that variable", Expect::Variable)));
         }
         let peers_url = member.peers_url.map(|url| url.parse()).transpose();
+        let earlier_peers: Result<_, _> = member.earlier_peers.iter().map(|url| url.parse()).collect();
         let url: PeerUrl = member.peer_url.parse().map_err(|why| CliExit::usage(format!("--peer-url: {why}")))?;
         if url.is_tls() && member.peer_tls.is_none() {
             return Err(CliExit::usage(format!("--peer-url {url}: with https, --peer-tls is required")));
@@ -47,6 +49,7 @@ impl MemberOptions {
             expect: member.expect,
             peer_tls: member.peer_tls,
             peers_url: peers_url.map_err(|why| CliExit::usage(format!("--peers-url: {why}")))?,
+            earlier_peers: earlier_peers.map_err(|why| CliExit::usage(format!("--earlier-peers: {why}")))?,
             own_addresses: dns::own_addresses(&std::env::var("POD_IP").unwrap_or_default()).map_err(CliExit::usage)?,
         })
     }

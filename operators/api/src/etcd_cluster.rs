@@ -21,6 +21,7 @@ mod restore;
 mod service;
 mod status;
 mod storage;
+mod takeover;
 mod tls;
 
 pub use authentication::EtcdAuthentication;
@@ -35,6 +36,7 @@ pub use restore::{EtcdRestoreProgress, EtcdRestoreSource, RestoreOutcome, Restor
 pub use service::ClientService;
 pub use status::{EtcdClusterPhase, EtcdClusterStatus, EtcdStorageStatus, MemberRole, MemberStatus, Members};
 pub use storage::{EtcdStorage, OnDelete};
+pub use takeover::{EarlierMembers, EtcdTakeover};
 pub use tls::{IssuedTls, MemberSecret, ROTATE_AUTHORITIES, StaticTls, TlsPolicy};
 
 /// The annotation that assigns a cluster to a kind of install.
@@ -118,6 +120,12 @@ pub const DEFAULT_VERSION: &str = "3.6.16";
 #[x_kube(validation = Rule::new("!has(self.restore) || !self.?storage.?ephemeral.orValue(false)").message(
     "spec.restore needs volumes for its members: remove spec.storage.ephemeral"
 ))]
+#[x_kube(validation = Rule::new("!has(self.takeover) || has(oldSelf.takeover)").message(
+    "spec.takeover cannot be added later: this cluster has members and data of its own; create a new EtcdCluster"
+))]
+#[x_kube(validation = Rule::new("!has(self.takeover) || !has(self.restore)").message(
+    "spec.takeover and spec.restore both say what the cluster begins with: set one of them"
+))]
 #[x_kube(validation = Rule::new("!self.?hibernate.orValue(false) || !self.?storage.?ephemeral.orValue(false)").message(
     "spec.hibernate needs volumes: with spec.storage.ephemeral, members keep their data in their pods, and would lose it"
 ))]
@@ -199,6 +207,11 @@ pub struct EtcdClusterSpec {
     /// EtcdCluster is created; may be removed later, which changes nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restore: Option<EtcdRestoreSource>,
+
+    /// An etcd cluster that runs already, which the members of this one join, and whose data they have from then on. Default: none.
+    /// Can only be set when the EtcdCluster is created; may be removed once the earlier members have left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub takeover: Option<EtcdTakeover>,
 
     /// Recovery from a lost quorum that cannot return, because the volumes of a majority are gone. Default: a user decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]

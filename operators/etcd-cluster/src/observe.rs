@@ -32,6 +32,7 @@ mod queries;
 mod root_password;
 mod secrets;
 mod stores;
+mod takeover;
 
 pub use queries::{ObjectLookup, Queries};
 pub use secrets::{SecretFiles, SecretLookup};
@@ -64,8 +65,15 @@ pub async fn observe(
     let cluster = &with_recovered_status(&cluster, &claims);
     let (tls, identities) = certificates::observe(queries, cluster, refusal, &pods).await;
     let root = root_password::read(queries, cluster).await;
-    let endpoints = endpoints(cluster, &pods, &identities, root.as_ref().ok().and_then(Option::as_ref));
-    let etcd = query_etcd(queries, cluster, &endpoints).await;
+    let password = root.as_ref().ok().and_then(Option::as_ref);
+    let (earlier, unusable) = match takeover::endpoints(queries, cluster, password).await {
+        Ok(earlier) => (earlier, None),
+        Err(why) => (Vec::new(), Some(why)),
+    };
+    let mut endpoints = endpoints(cluster, &pods, &identities, password);
+    endpoints.extend(earlier);
+    let mut etcd = query_etcd(queries, cluster, &endpoints).await;
+    let takeover = takeover::observe(stores, queries, cluster, &mut etcd, unusable).await;
     claim_lookups.extend(read_claims(queries, cluster, &pods, &mut claims, Some(&etcd)).await);
     let mut observed = Observed {
         peers,
@@ -91,6 +99,7 @@ pub async fn observe(
         options_refused: None,
         tls,
         root_unusable: root.err(),
+        takeover,
         cluster_version: None,
         receiving_snapshot: BTreeSet::new(),
         new_member_name: names::of(cluster, queries.random()).into(),

@@ -25,6 +25,7 @@ mod hold;
 pub mod image_check;
 pub mod issued_tls;
 pub mod known_good;
+mod leaving;
 mod leaving_3_6;
 pub mod list_of_one;
 pub mod member_set;
@@ -44,6 +45,7 @@ mod retired;
 pub mod size;
 pub mod space;
 mod status;
+pub mod takeover;
 pub mod tls;
 mod trial_outcome;
 pub mod unlabeled;
@@ -55,7 +57,7 @@ pub use act::{EtcdAct, EtcdChange, EtcdPlan, MembersKnow};
 pub use explanation::Explanation;
 pub use observed::{
     Alarm, Authentication, CertificateRenewal, Defragmentation, DueIssuance, EndpointStatus, Etcd, ForeignPod,
-    ListedMember, Observed, ObservedTls,
+    ListedMember, Observed, ObservedTakeover, ObservedTls,
 };
 
 use desired::Desired;

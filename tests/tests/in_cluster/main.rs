@@ -35,6 +35,7 @@ mod etcd_scope;
 mod etcd_service;
 mod etcd_single;
 mod etcd_space;
+mod etcd_takeover;
 mod etcd_tls;
 mod etcd_upgrade;
 mod etcd_volumes;

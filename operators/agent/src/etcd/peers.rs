@@ -1,6 +1,6 @@
 //! Queries the members of a cluster for its member list, at their peer port.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -25,7 +25,7 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(1);
 /// Far more than a list of members needs.
 const LONGEST_ANSWER: u64 = 1 << 20;
 
-/// What the members behind `peers` report about `member`.
+/// What the members behind `peers` report about `member`, and those of the cluster that is taken over, if any.
 ///
 /// # Errors
 /// If the files that TLS takes cannot be used.
@@ -36,24 +36,36 @@ pub(crate) fn query(
     progress: &mut WaitLogger,
 ) -> Result<MembershipCheck, CommandFailure> {
     let tls = member.peer_files()?.map(|files| files.client_config()).transpose()?;
-    let addresses = match dns::resolve(&peers.host, deadline, progress) {
-        Resolution::Addresses(addresses) => addresses,
-        Resolution::Failed(error) => {
-            return Ok(MembershipCheck::NoAnswer(format!("{} does not resolve: {error}", peers.host)));
-        }
-        Resolution::TimedOut => {
-            return Ok(MembershipCheck::NoAnswer(format!("the resolver is silent about {}", peers.host)));
-        }
-    };
     // These include pods that are not ready, so also this one, and some may not answer: all are queried at once.
-    let requests: Vec<_> = addresses
-        .into_iter()
-        .filter(|address| peers.port != member.url.port || !member.own_addresses.contains(address))
-        .map(|address| (SocketAddr::new(address, peers.port), named(peers, member), tls.clone()))
-        .map(|(address, peers, tls)| thread::spawn(move || members_at(address, &peers, tls)))
-        .collect();
+    let mut requests = Vec::new();
+    let mut unresolved = Vec::new();
+    for url in [peers].into_iter().chain(&member.earlier_peers) {
+        let addresses = match addresses(url, deadline, progress) {
+            Ok(addresses) => addresses,
+            Err(why) => {
+                unresolved.push(Err(why));
+                continue;
+            }
+        };
+        let named = if url == peers { named(peers, member) } else { url.clone() };
+        let others =
+            addresses.into_iter().filter(|ip| url.port != member.url.port || !member.own_addresses.contains(ip));
+        requests.extend(others.map(|ip| {
+            let (address, named, tls) = (SocketAddr::new(ip, url.port), named.clone(), tls.clone());
+            thread::spawn(move || members_at(address, &named, tls))
+        }));
+    }
     let answers = requests.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err("the request failed".into())));
-    Ok(listing(answers.collect(), &member.url))
+    Ok(listing(answers.chain(unresolved).collect(), &member.url))
+}
+
+/// The addresses of a URL's host.
+fn addresses(url: &PeerUrl, deadline: Option<Instant>, progress: &mut WaitLogger) -> Result<Vec<IpAddr>, String> {
+    match dns::resolve(&url.host, deadline, progress) {
+        Resolution::Addresses(addresses) => Ok(addresses),
+        Resolution::Failed(error) => Err(format!("{} does not resolve: {error}", url.host)),
+        Resolution::TimedOut => Err(format!("the resolver is silent about {}", url.host)),
+    }
 }
 
 /// The URL for requests to members at their addresses. With TLS, it has the host of this member: all have one certificate, which

@@ -99,6 +99,19 @@ fn a_joining_member_waits_until_it_is_listed() {
 }
 
 #[test]
+fn members_of_a_cluster_that_is_taken_over_list_it() {
+    let pod = Pod::new("wait-earlier");
+    let member = Member::answering(&[&list(""), &list(NOT_STARTED)]);
+    let mut command = pod.command("etcd-wait", "join");
+    // No other pod of its own cluster runs yet, and one of the earlier members is gone.
+    let earlier = format!("http://localhost:1,{}", member.url);
+    command.args(["--peers-url", OWN_URL, "--earlier-peers", &earlier]).env("POD_IP", "127.0.0.1,::1");
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(stderr(&output).contains("its members do not list it yet\n"), "{output:?}");
+}
+
+#[test]
 fn members_are_asked_over_ipv6_and_past_a_proxy() {
     if std::net::TcpListener::bind("[::1]:0").is_err() {
         return eprintln!("not tested: there is no IPv6 here");

@@ -39,6 +39,8 @@ reasons! {
         DeletionBlocked,
         /// A member is not healthy, or quorum is lost.
         DisasterRecovery,
+        /// Members of the cluster that was taken over still belong to it, as the spec asks.
+        EarlierMembers,
         /// Members keep their data in their pods, as the spec asks.
         Ephemeral,
         /// A member refuses a change with an error.
@@ -65,6 +67,8 @@ reasons! {
         InvalidVersion,
         /// A learner has not caught up with the leader.
         LearnerNotInSync,
+        /// The members leave the cluster that they have joined, before they are deleted.
+        LeavingCluster,
         /// A new member is being added, or catches up before it votes.
         MemberJoining,
         /// A member has lost its data, and the others cannot replace it.
@@ -147,8 +151,12 @@ reasons! {
         TLSSecretInvalid,
         /// The spec asks for a version that cannot follow the current one.
         UpgradeRefused,
+        /// The cluster that the spec names cannot be taken over.
+        TakeoverRefused,
         /// An EtcdBackup takes the last backup before the cluster is deleted.
         TakingLastBackup,
+        /// The members join the cluster that the spec names, or its earlier members leave.
+        TakingOver,
         /// A member changes to the requested version.
         Upgrading,
         /// All members run the target version.
@@ -214,5 +222,9 @@ reasons! {
         Resumed,
         /// The operator has deleted the oldest of many PVCs of removed members.
         RetiredClaimDeleted,
+        /// The members join a cluster that runs already.
+        TakeoverStarted,
+        /// The earlier members of a cluster that was taken over have left.
+        TakenOver,
     }
 }

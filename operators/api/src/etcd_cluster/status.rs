@@ -75,6 +75,9 @@ pub struct EtcdClusterStatus {
     /// Snapshot that the cluster began with: PVC and file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restored_from: Option<String>,
+    /// Members of the cluster that `spec.takeover` names that still belong to it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub earlier_members: Vec<String>,
     /// Last defragmentation that the annotation `example.com/defragment` requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub defragmentation: Option<EtcdDefragmentationStatus>,

@@ -276,9 +276,18 @@ pub(super) fn url(address: &str, tls: Option<&MemberTls>) -> String {
     url_at(address, PORT, tls.is_some())
 }
 
+/// Whether an address is a host and a port, which those of pods are not.
+pub(super) fn has_port(address: &str) -> bool {
+    address.contains(':') && address.parse::<Ipv6Addr>().is_err()
+}
+
 /// The URL of a port of the member's pod.
 pub(super) fn url_at(address: &str, port: u16, tls: bool) -> String {
     let scheme = if tls { "https" } else { "http" };
+    // An endpoint of a cluster that is taken over has its own port.
+    if has_port(address) {
+        return format!("{scheme}://{address}");
+    }
     match address.parse::<Ipv6Addr>() {
         Ok(address) => format!("{scheme}://[{address}]:{port}"),
         Err(_) => format!("{scheme}://{address}:{port}"),

@@ -13,7 +13,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use runtime::Error;
 use tokio::time::Instant;
 
-use super::channel_pool::ChannelPool;
+use super::channel_pool::{ChannelPool, has_port};
 use super::client::{EtcdClient, MemberEndpoint};
 use super::defragmentations::Defragmentations;
 use super::error::EtcdClientError;
@@ -148,7 +148,8 @@ impl GrpcEtcdClient {
     async fn member(&self, MemberEndpoint { pod, address, .. }: &MemberEndpoint) -> MemberResponse {
         let mut status = self.status(address, REQUEST_TIMEOUT).await;
         if let Ok(Status { endpoint, .. }) = &mut status {
-            endpoint.volume = self.volume_reports.get(address);
+            // The agent runs only in pods of the operator's.
+            endpoint.volume = if has_port(address) { None } else { self.volume_reports.get(address) };
             endpoint.refuses_transfer = self.without_transfer().contains(&(address.clone(), endpoint.version.clone()));
         }
         MemberResponse { pod: Arc::clone(pod), address: address.clone(), status }

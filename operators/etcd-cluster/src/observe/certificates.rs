@@ -131,7 +131,7 @@ pub(super) fn max_age(cluster: &EtcdCluster) -> Duration {
 }
 
 /// The files of a Secret.
-async fn pem(
+pub(super) async fn pem(
     queries: &impl Queries,
     name: &str,
     layouts: &[TlsFileNames; 2],

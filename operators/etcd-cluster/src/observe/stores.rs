@@ -71,6 +71,12 @@ impl Stores {
         }
     }
 
+    /// Whether an EtcdCluster has members.
+    pub(super) fn runs(&self, cluster: &runtime::plan::Key) -> bool {
+        let known = self.clusters.get(cluster).and_then(CacheEntry::into_object);
+        known.is_some_and(|known| known.status.cluster_id.is_some())
+    }
+
     /// Reads what belongs to `cluster`.
     #[must_use]
     pub fn read(&self, cluster: &EtcdCluster) -> Cached {

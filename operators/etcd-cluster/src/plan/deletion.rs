@@ -16,7 +16,7 @@ use runtime::status::conditions::condition;
 
 use super::backups::{self, LastBackup};
 use super::requeue::RETRY;
-use super::{EtcdAct, EtcdPlan, Observed, adoption, claim_copies, clock, hold, names, objects, upkeep};
+use super::{EtcdAct, EtcdPlan, Observed, adoption, claim_copies, clock, hold, leaving, names, objects, upkeep};
 use crate::EtcdCluster;
 
 /// How long PVCs keep their finalizers after the object was deleted. A user who deletes both with one command deletes the object
@@ -33,6 +33,9 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> EtcdPlan {
     let cluster = &*observed.cluster;
     if !cluster.meta.has_finalizer(ETCD_VOLUMES) {
         return Plan::nothing();
+    }
+    if let Some((plan, reason, message)) = leaving::plan(observed, now).filter(|_| observed.termination.is_none()) {
+        return with_condition(observed, plan, reason, message, now);
     }
     if let Some(last) = backups::last(observed).filter(|_| may_be_backed_up(observed)) {
         return take_last_backup(observed, last, now);
@@ -204,7 +207,7 @@ fn with_condition(
     let mut events = plan.events_after_status;
     if reason != EtcdClusterReason::WaitingForClaims && before.contract.condition(TERMINATING).is_none_or(is_news) {
         events.push(EventDraft {
-            warning: reason != EtcdClusterReason::TakingLastBackup,
+            warning: ![EtcdClusterReason::TakingLastBackup, EtcdClusterReason::LeavingCluster].contains(&reason),
             reason: reason.into(),
             message,
         });

@@ -7,7 +7,7 @@ use super::known_good::fingerprint;
 use super::member_set::{MemberSet, MemberView, only_voter};
 use super::objects::{NEXT, OWNER_UID, TEMPLATE, VERSION};
 use super::version::{Version, may_follow};
-use super::{Explanation, Observed, adoption, authentication, effective_tls, leaving_3_6, names, tls};
+use super::{Explanation, Observed, adoption, authentication, effective_tls, leaving_3_6, names, takeover, tls};
 use crate::EtcdCluster;
 
 /// The desired state.
@@ -24,6 +24,8 @@ pub struct Desired {
     pub template: String,
     /// Whether data outlives pods.
     pub durable: bool,
+    /// The peer URLs of the members of a cluster that is taken over, where a joining member asks for the members.
+    pub earlier_peers: Vec<String>,
     /// The part of the spec that is refused: the reason and message.
     pub refusal: Option<Explanation>,
 }
@@ -49,6 +51,7 @@ impl Desired {
             repository: Self::repository(cluster),
             template,
             durable,
+            earlier_peers: earlier_peers(members),
             refusal: unsupported(observed)
                 .or_else(|| options_refused(observed))
                 .or(refusal)
@@ -78,6 +81,10 @@ impl Desired {
     }
 }
 
+fn earlier_peers(members: &MemberSet<'_>) -> Vec<String> {
+    members.earlier().filter_map(|member| member.listed).flat_map(|listed| listed.peer_urls.clone()).collect()
+}
+
 /// The part of the spec that the operator does not support, or cannot use.
 pub(super) fn unsupported(observed: &Observed) -> Option<Explanation> {
     let tls = || observed.tls.refusal.clone().or_else(|| observed.tls.unusable.clone());
@@ -91,6 +98,11 @@ pub(super) fn options_refused(observed: &Observed) -> Option<Explanation> {
 
 /// Why the operator does not follow `spec.hibernate`, if so.
 fn cannot_hibernate(cluster: &EtcdCluster, durable: bool) -> Option<Explanation> {
+    if cluster.spec.hibernate && takeover::is_under_way(cluster) {
+        let why = "earlier members belong to the cluster, and need these for quorum: the cluster hibernates once they have left; \
+                   set spec.takeover.earlierMembers to Remove";
+        return Some((EtcdClusterReason::TakingOver, why.to_owned()));
+    }
     (cluster.spec.hibernate && !durable).then(|| {
         let why = "members keep their data in their pods, and would lose it: the cluster does not hibernate; set spec.hibernate to false";
         (EtcdClusterReason::DataInPods, why.to_owned())
@@ -183,7 +195,9 @@ fn running(cluster: &EtcdCluster, members: &MemberSet<'_>) -> Vec<Version> {
         let known = member.version().or_else(|| ready(member));
         known.or_else(|| last_version(cluster, &member.name)).or_else(|| started(member))
     };
-    members.all.iter().filter_map(of).collect()
+    // A cluster that is not taken over yet is refused if its version does not fit.
+    let counts = |member: &&MemberView<'_>| !member.earlier || cluster.status.cluster_id.is_some();
+    members.all.iter().filter(counts).filter_map(of).collect()
 }
 
 /// The constant always parses, as a test shows.

@@ -134,11 +134,12 @@ fn remove(
     let mark = if keeps_claim { Retiring::Retain } else { Retiring::ByPolicy };
     let mark_claim = unmarked.map(|claim| objects::marked_as_retiring(claim, mark));
     let key = |name: &str| observed.cluster.meta.key.sibling(name);
-    let no_pod = pod.is_none().then(|| (Pod::KIND, key(name)));
-    let no_claim = (desired.durable && pod.is_none() && claim.is_none()).then(|| (Pvc::KIND, key(name)));
+    let earlier = member.is_some_and(|member| member.earlier);
+    let no_pod = (pod.is_none() && !earlier).then(|| (Pod::KIND, key(name)));
+    let no_claim = (desired.durable && !earlier && pod.is_none() && claim.is_none()).then(|| (Pvc::KIND, key(name)));
     let learner = member.is_some_and(MemberView::is_learner);
     // The plan may also rely on a member that its kubelet reports as ready, though it does not answer the manager.
-    let relied_on = |other: &&MemberView<'_>| other.is_healthy() || other.ready;
+    let relied_on = |other: &&MemberView<'_>| !other.earlier && (other.is_healthy() || other.ready);
     let others = members.voters().filter(|other| !learner && other.name != *name).filter(relied_on);
     let staying = others.map(|other| key(&other.name)).collect();
     let change = EtcdChange::Remove { id, absent: no_pod.into_iter().chain(no_claim).collect(), staying };
@@ -217,5 +218,5 @@ fn through(endpoint: Box<str>, change: EtcdChange) -> Effect<EtcdAct> {
 }
 
 fn address(member: &MemberView<'_>) -> Option<Box<str>> {
-    member.pod_details()?.ip.clone()
+    member.address.map(Into::into)
 }

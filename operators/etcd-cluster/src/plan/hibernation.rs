@@ -13,7 +13,7 @@ use super::desired::Desired;
 use super::member_set::{MemberSet, MemberView};
 use super::membership::EtcdStep;
 use super::membership::terminating;
-use super::{Observed, clock, hold, placement, recovery, restore};
+use super::{Observed, clock, hold, placement, recovery, restore, takeover};
 use crate::EtcdCluster;
 
 /// What waits for the pods of members.
@@ -52,7 +52,11 @@ pub fn state(observed: &Observed, durable: bool) -> Option<Hibernation> {
 
 /// Whether the spec asks for it, and nothing has to finish first.
 pub(super) fn is_wanted(cluster: &EtcdCluster, durable: bool) -> bool {
-    let busy = cluster.meta.deleting || restore::under_way(cluster).is_some() || recovery::under_way(cluster).is_some();
+    let joins = takeover::is_under_way(cluster);
+    let busy = cluster.meta.deleting
+        || joins
+        || restore::under_way(cluster).is_some()
+        || recovery::under_way(cluster).is_some();
     cluster.spec.hibernate && durable && !busy
 }
 

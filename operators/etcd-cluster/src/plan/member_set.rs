@@ -9,9 +9,11 @@ use super::objects::RETIRING;
 use super::{Observed, claim_copies};
 use crate::EtcdCluster;
 
+mod earlier;
 mod ids;
 mod member_view;
 
+pub(super) use earlier::{are_unknown, is_earlier};
 pub(super) use ids::name;
 pub use ids::{hex, read_hex};
 pub use member_view::MemberView;
@@ -53,8 +55,14 @@ impl<'a> MemberSet<'a> {
         let mut all: Vec<MemberView<'a>> = all.into_values().collect();
         for member in &mut all {
             member.attach_endpoint(observed);
+            member.earlier = member.listed.is_some_and(|listed| is_earlier(&observed.cluster, listed));
+            member.address = match observed.takeover.addresses.get(member.name.as_str()) {
+                Some(address) if member.earlier => Some(address),
+                _ => member.pod_details().and_then(|details| details.ip.as_deref()),
+            };
             let details = member.pod_details().filter(|details| details.ready && !member.is_report_outdated());
-            member.ready = details.is_some_and(|details| is_readiness_stable(details, now));
+            let ready = details.is_some_and(|details| is_readiness_stable(details, now));
+            member.ready = ready || member.earlier && member.is_healthy();
             member.runs_for = runs_for(member, now);
         }
         let highest_index = all.iter().filter_map(|member| member.endpoint).map(|endpoint| endpoint.raft_index).max();
@@ -75,6 +83,11 @@ impl<'a> MemberSet<'a> {
     /// The members that vote.
     pub fn voters(&self) -> impl Iterator<Item = &MemberView<'a>> {
         self.listed().filter(|member| !member.is_learner())
+    }
+
+    /// The members of a cluster that is taken over.
+    pub fn earlier(&self) -> impl Iterator<Item = &MemberView<'a>> {
+        self.listed().filter(|member| member.earlier)
     }
 
     /// The voters other than `member`.

@@ -31,6 +31,7 @@ mod scaling;
 mod step;
 mod surge;
 mod survivor;
+pub(super) mod takeover;
 pub(super) mod terminating;
 pub(super) mod unreachable;
 mod volume_adoption;
@@ -65,7 +66,7 @@ pub(super) fn next_to_lose_its_pod<'r, 'a>(
 /// Whether the next step may create the pod of an additional member.
 pub(super) fn is_about_to_grow(observed: &Observed, members: &MemberSet<'_>, desired: &Desired) -> bool {
     let bootstrapped = observed.cluster.status.cluster_id.is_some() && members.list_known;
-    bootstrapped && scaling::is_next_to_start(members, &with_surge_member(observed, members, desired))
+    bootstrapped && scaling::is_next_to_start(members, &with_additional_members(observed, members, desired))
 }
 
 /// The next step.
@@ -95,7 +96,7 @@ pub fn next(observed: &Observed, members: &MemberSet<'_>, desired: &Desired, now
     if let Some(copy) = members.listed().find(|member| member.pod.is_some() && repair::is_elsewhere(observed, member)) {
         return foreign_member(copy);
     }
-    let desired = &with_surge_member(observed, members, desired);
+    let desired = &with_additional_members(observed, members, desired);
     let verified = |step| verified(observed, members, desired, step);
     finish_in_flight(observed, members, desired)
         .or_else(|| scaling::remove_failing(observed, members, desired).map(verified))
@@ -104,6 +105,7 @@ pub fn next(observed: &Observed, members: &MemberSet<'_>, desired: &Desired, now
         .or_else(|| reclaim::step(observed, members))
         .or_else(|| space::disarm(observed, members))
         .or_else(|| scaling::step(observed, members, desired))
+        .or_else(|| takeover::step(observed, members))
         .or_else(|| image_check::clear(observed, members, desired))
         .or_else(|| placement::clear(observed, members, desired))
         .or_else(|| rolling_update::step(observed, members, desired, now))
@@ -112,6 +114,14 @@ pub fn next(observed: &Observed, members: &MemberSet<'_>, desired: &Desired, now
         .or_else(|| authentication::step(observed, members))
         .or_else(|| defragmentation::step(observed, members, now))
         .unwrap_or(EtcdStep::Rest)
+}
+
+/// How many members etcd is to list: more than the spec asks for while one is replaced by another, or a cluster is taken over.
+fn with_additional_members(observed: &Observed, members: &MemberSet<'_>, desired: &Desired) -> Desired {
+    if members.earlier().next().is_some() {
+        return takeover::with_earlier_members(members, desired);
+    }
+    with_surge_member(observed, members, desired)
 }
 
 /// The operator changes nothing if the cluster is that of another namespace, and only copies of its volumes run here.

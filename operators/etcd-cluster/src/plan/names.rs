@@ -62,6 +62,23 @@ pub fn is_in_other_namespace(cluster: &EtcdCluster, peer_url: &str) -> bool {
     }
 }
 
+/// Whether a listed member may be one that the operator has added.
+#[must_use]
+pub fn is_own(cluster: &EtcdCluster, name: &str, peer_urls: &[String]) -> bool {
+    is_generated(cluster, name) && !peer_urls.iter().any(|url| is_in_other_namespace(cluster, url))
+}
+
+/// The pod in the cluster's namespace that a peer URL names, if it does: `pod.service` or `pod.service.namespace`.
+#[must_use]
+pub fn pod_in_namespace<'u>(cluster: &EtcdCluster, peer_url: &'u str) -> Option<&'u str> {
+    let (authority, _) = peer_url.split_once("://")?.1.rsplit_once(':')?;
+    let mut labels = authority.split('.');
+    let (pod, _service, namespace) = (labels.next()?, labels.next()?, labels.next());
+    let here = namespace.is_none_or(|namespace| *namespace == *cluster.meta.key.namespace);
+    // Not of an IP address.
+    (here && pod.contains(|c: char| c.is_ascii_alphabetic())).then_some(pod)
+}
+
 /// The name of the pod that checks whether an image can be pulled. Names of members have another length.
 #[must_use]
 pub fn image_check(cluster: &EtcdCluster) -> String {

@@ -13,9 +13,11 @@ use crate::{EtcdBackup, EtcdCluster, EtcdRestore};
 
 pub mod claims;
 mod etcd;
+mod takeover;
 mod tls;
 
 pub use etcd::{Alarm, Authentication, Defragmentation, EndpointStatus, Etcd, ListedMember};
+pub use takeover::ObservedTakeover;
 pub use tls::{CertificateRenewal, DueIssuance, ObservedTls};
 
 /// A cluster and everything that the plan depends on.
@@ -74,6 +76,8 @@ pub struct Observed {
     pub tls: ObservedTls,
     /// Why the Secret of `spec.authentication` cannot be used.
     pub root_unusable: Option<String>,
+    /// What is known of the earlier members of a cluster that is taken over.
+    pub takeover: ObservedTakeover,
     /// A name that no member has had.
     pub new_member_name: Arc<str>,
     /// Whether a PVC without a class would get one, or why that is not known. Only known before storage is decided.

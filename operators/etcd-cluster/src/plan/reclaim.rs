@@ -11,7 +11,8 @@ use super::{Defragmentation, Observed, space};
 /// The next step to make room, with quorum. None if there is no alarm, or keys need the space: then other steps continue, for example
 /// with a larger quota.
 pub(super) fn step(observed: &Observed, members: &MemberSet<'_>) -> Option<EtcdStep> {
-    let raised = space::is_alarm_raised(observed);
+    // Its clients may need the history until they have changed over.
+    let raised = space::is_alarm_raised(observed) && members.earlier().next().is_none();
     let healthy = members.listed().all(|member| member.is_healthy() && member.ready);
     let quota = space::least_quota(observed, members).filter(|_| raised && healthy)?;
     let lacks_room = |member: &&MemberView<'_>| !space::has_room(size(member), quota);

@@ -12,7 +12,7 @@ use super::hibernation::{self, Hibernation};
 use super::member_set::{MemberSet, MemberView, hex};
 use super::membership::{EtcdStep, LeaderTransfer, filling_from, leader_transfer_state};
 use super::restore::RestoreStep;
-use super::{Observed, defragmentation, objects};
+use super::{Observed, defragmentation, objects, takeover};
 use crate::EtcdCluster;
 
 mod conditions;
@@ -35,11 +35,11 @@ pub(super) fn of(
 ) -> EtcdClusterStatus {
     let cluster = &*observed.cluster;
     let before = &cluster.status;
-    let cluster_id = before.cluster_id.clone().or_else(|| reported_cluster_id(members));
+    let cluster_id = before.cluster_id.clone().or_else(|| reported_cluster_id(observed, members));
     let stopped = hibernation::state(observed, desired.durable) == Some(Hibernation::Stopped);
     let statuses = members::statuses(cluster, members, step, stopped, now);
     let state = conditions::ClusterState::of(observed, members, desired, step, now);
-    let ready = members.voters().filter(|member| members::serves(member)).count();
+    let ready = members.voters().filter(|member| !member.earlier && members::serves(member)).count();
     let settled = state.summary == Summary::Ready && !cluster.spec.paused && !state.hibernating;
     let current = if settled { Some(desired.version.to_string()) } else { before.current_version.clone() };
     let latched = cluster_id.is_some();
@@ -61,6 +61,7 @@ pub(super) fn of(
         leader: members::leader(&statuses)
             .or_else(|| before.leader.clone().filter(|_| !members.list_known && state.answers)),
         restored_from: before.restored_from.clone().or_else(|| restored_from(cluster).filter(|_| latched)),
+        earlier_members: earlier_members(before, members, latched),
         defragmentation: defragmentation::record(observed, members),
         recovery_request: recovery::request(cluster, members, step),
         recovery: recovery::record(cluster, members, step, now),
@@ -78,6 +79,14 @@ pub(super) fn of(
     if *step == EtcdStep::Restore(RestoreStep::Forget) { restore::forgotten(status) } else { status }
 }
 
+/// The members of a cluster that is taken over that belong to it still.
+fn earlier_members(before: &EtcdClusterStatus, members: &MemberSet<'_>, latched: bool) -> Vec<String> {
+    if !members.list_known {
+        return before.earlier_members.clone();
+    }
+    members.earlier().filter(|_| latched).map(|member| member.name.clone()).collect()
+}
+
 /// The snapshot that a cluster begins with.
 fn restored_from(cluster: &EtcdCluster) -> Option<String> {
     let source = cluster.spec.restore.as_ref().filter(|_| cluster.status.cluster_id.is_none())?;
@@ -87,7 +96,10 @@ fn restored_from(cluster: &EtcdCluster) -> Option<String> {
 /// The cluster id that a member reports, which is latched. The member must be in the list of its cluster, because another pod may
 /// have got the address. Without quorum there may never be a list again, so a member that has not bootstrapped a cluster needs
 /// none.
-fn reported_cluster_id(members: &MemberSet<'_>) -> Option<String> {
+fn reported_cluster_id(observed: &Observed, members: &MemberSet<'_>) -> Option<String> {
+    if takeover::refusal(observed, members).is_some() {
+        return None;
+    }
     let counts =
         |member: &&MemberView<'_>| member.listed.is_some() || !members.list_known && !member.has_bootstrap_pod();
     members.all.iter().filter(counts).find_map(|member| member.endpoint).map(|endpoint| hex(endpoint.cluster_id))
@@ -128,9 +140,13 @@ fn phase(state: &conditions::ClusterState, latched: bool) -> EtcdClusterPhase {
     }
 }
 
-/// The number of members that etcd lists; without quorum, the last known one.
+/// The number of members that etcd lists, without those of a cluster that is taken over; without quorum, the last known one.
 fn size(before: &EtcdClusterStatus, members: &MemberSet<'_>) -> i32 {
-    if members.list_known { i32::try_from(members.listed().count()).unwrap_or(i32::MAX) } else { before.size }
+    if members.list_known {
+        i32::try_from(members.listed().filter(|member| !member.earlier).count()).unwrap_or(i32::MAX)
+    } else {
+        before.size
+    }
 }
 
 /// Whether Ready is the same as after the previous reconcile. Its message names the member of a step.

@@ -47,6 +47,7 @@ fn observed(spec: &Value, status: &EtcdClusterStatus) -> Observed {
         options_refused: None,
         tls: ObservedTls::default(),
         root_unusable: None,
+        takeover: ObservedTakeover::default(),
         cluster_version: None,
         new_member_name: "c-aaaaaaaaaa".into(),
         default_class: Some(Ok(true)),
@@ -216,6 +217,7 @@ mod restored_volumes;
 mod retries;
 mod service;
 mod space;
+mod takeover;
 mod tls;
 mod unreached;
 mod unreadable;

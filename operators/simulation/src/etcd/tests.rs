@@ -29,6 +29,7 @@ fn member(name: &str, expect: Expect) -> MemberArgs {
         name: name.to_owned(),
         peer_url: url(name),
         peers_url: Some("http://data.team.svc:2380".to_owned()),
+        earlier_peers: Vec::new(),
         data_dir: "/var/etcd/data".into(),
         expect,
         peer_tls: None,

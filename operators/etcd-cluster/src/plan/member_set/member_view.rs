@@ -36,7 +36,11 @@ pub struct MemberView<'a> {
     pub endpoint: Option<&'a EndpointStatus>,
     /// Why `endpoint` is not known, if etcd was queried.
     pub endpoint_error: Option<String>,
-    /// Whether the kubelet reports its pod as ready and will not take that back.
+    /// Whether it is a member of a cluster that is taken over, which has no pod here.
+    pub earlier: bool,
+    /// Where clients reach it.
+    pub address: Option<&'a str>,
+    /// Whether the kubelet reports its pod as ready and will not take that back; of an earlier member, whether it is healthy.
     pub ready: bool,
     /// For how long its etcd has run without a restart; zero if it does not run.
     pub runs_for: SignedDuration,
@@ -118,7 +122,8 @@ impl<'a> MemberView<'a> {
     #[must_use]
     pub fn is_healthy(&self) -> bool {
         let votes = self.listed.is_some() && !self.is_learner();
-        votes && self.pod_details().is_some() && self.endpoint.is_some_and(|endpoint| endpoint.leader != 0)
+        let runs = self.earlier || self.pod_details().is_some();
+        votes && runs && self.endpoint.is_some_and(|endpoint| endpoint.leader != 0)
     }
 
     /// Whether it is healthy, and not about to be restarted.
@@ -172,7 +177,7 @@ impl<'a> MemberView<'a> {
     /// Whether its etcd is about to restart, or has not started since.
     #[must_use]
     pub fn is_restarting(&self) -> bool {
-        !self.is_report_current().unwrap_or_else(|| self.runs_pod_version())
+        !self.earlier && !self.is_report_current().unwrap_or_else(|| self.runs_pod_version())
     }
 
     /// Whether it has ever started, according to etcd.

@@ -15,6 +15,7 @@ use super::failure::{failure_message, waiting_message};
 use super::outdated;
 use super::restart::restart;
 use super::step::EtcdStep;
+use super::takeover;
 use crate::plan::desired::Desired;
 use crate::plan::member_set::{MemberSet, MemberView};
 use crate::plan::objects::{CLUSTER_ID, ETCD, InitialState, OWNER_UID, RETIRED, START, selector};
@@ -33,6 +34,9 @@ pub(super) fn step(observed: &Observed, members: &MemberSet<'_>, desired: &Desir
     }
     if was_bootstrapped(observed, members) {
         return recover_status(observed, members, desired, now);
+    }
+    if observed.cluster.spec.takeover.is_some() {
+        return foreign_pods(observed).unwrap_or_else(|| takeover::begin(observed, members));
     }
     let Some(seed) = members.all.iter().find(|member| member.pod.is_some() && !member.has_joining_pod()) else {
         return foreign_pods(observed).unwrap_or_else(|| start_first(observed, members));

@@ -16,7 +16,7 @@ use super::{terminating, without_quorum};
 use crate::plan::desired::Desired;
 use crate::plan::member_set::{MemberSet, MemberView};
 use crate::plan::objects::{self, InitialState};
-use crate::plan::{Observed, recovery};
+use crate::plan::{Observed, recovery, takeover};
 
 /// The next step without quorum.
 pub(super) fn step(observed: &Observed, members: &MemberSet<'_>, desired: &Desired, now: Timestamp) -> EtcdStep {
@@ -27,6 +27,10 @@ pub(super) fn step(observed: &Observed, members: &MemberSet<'_>, desired: &Desir
     let alone = |member: &&MemberView<'_>| member.has_recovering_pod() && !member.is_terminating();
     if let Some(member) = members.all.iter().find(alone) {
         return EtcdStep::DeletePod { name: member.name.clone() };
+    }
+    if takeover::is_under_way(&observed.cluster) {
+        // Its earlier members hold the same data, and are not the operator's to restart or to give up.
+        return without_quorum::step(observed, members, desired, now);
     }
     let explain = |why: &str| match without_quorum::step(observed, members, desired, now) {
         EtcdStep::Stuck(reason, message) => EtcdStep::Stuck(reason, format!("{message}; {why}")),

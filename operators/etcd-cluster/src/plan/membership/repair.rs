@@ -13,6 +13,7 @@ use super::recreation;
 use super::replacement::{replace, replace_without_volume};
 use super::restart::restart;
 use super::step::EtcdStep;
+use super::takeover;
 use super::unreachable::{self, UNREACHABLE_AFTER};
 use crate::plan::desired::Desired;
 use crate::plan::member_set::{MemberSet, MemberView, is_joining_or_learner};
@@ -60,6 +61,10 @@ pub(super) fn step(
 ) -> Option<EtcdStep> {
     let mut waiting = None;
     for member in members.listed() {
+        if member.earlier {
+            waiting = waiting.or_else(|| takeover::wait_for(observed, member));
+            continue;
+        }
         let step = lost_node::step(observed, members, member, now)
             .or_else(|| without_pod(observed, members, desired, member, now))
             .or_else(|| with_pod(observed, members, desired, member, now));
@@ -109,7 +114,8 @@ fn without_pod(
 
 /// Whether the operator may have added a listed member.
 pub(super) fn is_managed(observed: &Observed, member: &MemberView<'_>) -> bool {
-    names::is_generated(&observed.cluster, &member.name) && !is_elsewhere(observed, member)
+    let urls = member.listed.map_or(&[][..], |listed| &listed.peer_urls);
+    names::is_own(&observed.cluster, &member.name, urls)
 }
 
 /// Whether a listed member belongs to a cluster of another namespace.

@@ -176,7 +176,7 @@ fn scale_down(observed: &Observed, members: &MemberSet<'_>, desired: &Desired) -
     let Some(leader) = members.leader() else {
         return EtcdStep::poll(EtcdClusterReason::NoLeader, "waiting for the members to elect a leader");
     };
-    let may = |member: &MemberView<'_>| corruption::may_remove(observed, members, member);
+    let may = |member: &MemberView<'_>| !member.earlier && corruption::may_remove(observed, members, member);
     let followers = || members.listed().filter(|member| member.name != leader.name && may(member));
     let is_corrupt = |member: &MemberView<'_>| corruption::is_named(observed, member);
     let goes = |member: &MemberView<'_>| may(member) && (is_corrupt(member) || must_be_replaced(member, desired));

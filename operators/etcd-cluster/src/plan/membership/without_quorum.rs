@@ -29,7 +29,7 @@ pub(super) fn step(observed: &Observed, members: &MemberSet<'_>, desired: &Desir
             return step;
         }
         match member {
-            _ if status.id.is_none() => {}
+            _ if status.id.is_none() || observed.cluster.status.earlier_members.contains(&status.name) => {}
             Some(member) if hold::is_held_and_terminating(member) && !member.has_run() => {
                 lost = Some((status.name.clone(), repair::HELD_CLAIM_TERMINATING.to_owned()));
             }

@@ -49,7 +49,7 @@ pub(super) fn init(
     let timeout = u64::try_from(timeout).ok().filter(|timeout| *timeout > 0).unwrap_or(DNS_TIMEOUT);
     let wait = EtcdWait {
         install: Some(AGENT_DIR.into()),
-        member: member_args(cluster, member, state),
+        member: joining_args(cluster, desired, member, state),
         dns_timeout: Seconds(Duration::from_secs(timeout)),
     };
     steps.push(Container {
@@ -112,7 +112,7 @@ pub(super) fn etcd(
     command.push(format!("--initial-cluster-token={token}"));
     let run = EtcdRun {
         state: AGENT_DIR.into(),
-        member: member_args(cluster, member, state),
+        member: joining_args(cluster, desired, member, state),
         server_tls: tls::server_dir(cluster).map(Into::into),
         command,
         ..volume.map_or_else(EtcdRun::default, |volume| limits(cluster, volume))
@@ -148,6 +148,13 @@ pub(super) fn etcd(
     }
 }
 
+/// The arguments of the agent, which for a joining member have the members of the cluster that is taken over.
+fn joining_args(cluster: &EtcdCluster, desired: &Desired, member: &str, state: InitialState) -> MemberArgs {
+    let joins = state == InitialState::Existing;
+    let earlier_peers = if joins { desired.earlier_peers.clone() } else { Vec::new() };
+    MemberArgs { earlier_peers, ..member_args(cluster, member, state) }
+}
+
 /// The arguments of the agent. The first member's pod must not bootstrap again once the cluster exists: if its volume and the
 /// pod's directory on the node are lost together, nothing else keeps it from bootstrapping an empty cluster.
 pub(super) fn member_args(cluster: &EtcdCluster, member: &str, state: InitialState) -> MemberArgs {
@@ -162,6 +169,7 @@ pub(super) fn member_args(cluster: &EtcdCluster, member: &str, state: InitialSta
             InitialState::Existing => Expect::Join,
             InitialState::Restart | InitialState::Recover => Expect::Data,
         },
+        earlier_peers: Vec::new(),
         peer_tls: tls::peer_dir(cluster).map(Into::into),
     }
 }

@@ -42,6 +42,7 @@ pub(in crate::plan) fn events(cluster: &EtcdCluster, after: &EtcdClusterStatus) 
     events.extend(recovery_event(before, after));
     events.extend(restore::event(before, after));
     events.extend(resumption_event(before, after));
+    events.extend(takeover_event(before, after));
     events.extend(defragmentation_event(cluster, after));
     let durable = |status: &EtcdClusterStatus| status.storage.as_ref().map(|storage| storage.durable);
     if durable(before).is_none() && durable(after) == Some(false) && !requests_ephemeral(cluster) {
@@ -61,6 +62,22 @@ pub(in crate::plan) fn events(cluster: &EtcdCluster, after: &EtcdClusterStatus) 
         }
     }
     events
+}
+
+/// The event about the begin or end of a takeover.
+fn takeover_event(before: &EtcdClusterStatus, after: &EtcdClusterStatus) -> Option<EventDraft> {
+    match (before.earlier_members.is_empty(), after.earlier_members.is_empty()) {
+        (true, false) if before.cluster_id.is_none() => {
+            let earlier = after.earlier_members.join(", ");
+            let message = format!("the members join a cluster whose earlier members are {earlier} (spec.takeover)");
+            Some(event(false, EtcdClusterEvent::TakeoverStarted, message))
+        }
+        (false, true) => {
+            let message = "the earlier members have left the cluster; spec.takeover may be removed";
+            Some(event(false, EtcdClusterEvent::TakenOver, message.to_owned()))
+        }
+        _ => None,
+    }
 }
 
 /// The event about the end of hibernation; its begin is that of Ready, with a reason of its own.
@@ -131,7 +148,7 @@ fn member_events(before: &EtcdClusterStatus, after: &EtcdClusterStatus) -> Vec<E
     let mut events = Vec::new();
     for now in after.listed() {
         let was = before.member(&now.name).filter(|was| was.id.is_some());
-        if was.is_none() {
+        if was.is_none() && !after.earlier_members.contains(&now.name) {
             let message = format!("New member {} added to cluster", now.name);
             events.push(event(false, EtcdClusterEvent::NewMemberAdded, message));
         }

@@ -1,6 +1,6 @@
 //! Pure: the condition Warning.
 
-use api::etcd_cluster::EtcdClusterReason;
+use api::etcd_cluster::{EarlierMembers, EtcdClusterReason};
 use runtime::projections::Pvc;
 
 use super::super::member_set::{MemberSet, MemberView};
@@ -19,6 +19,7 @@ pub(super) fn worst(observed: &Observed, members: &MemberSet<'_>) -> Option<Expl
         .or_else(|| copies(observed))
         .or_else(|| larger(observed, members))
         .or_else(|| defragmentation::warning(observed))
+        .or_else(|| earlier_members(observed, members))
         .or_else(|| spec_warning(observed))
 }
 
@@ -91,6 +92,24 @@ fn copies(observed: &Observed) -> Option<Explanation> {
 fn unused_copies(observed: &Observed) -> impl Iterator<Item = &Pvc> {
     let stays = |claim: &&Pvc| !claim.meta.deleting && !claim.labels.contains_key(RETIRED);
     hold::own_claims(observed).filter(stays).filter(|claim| claim_copies::is_unused_copy(observed, claim))
+}
+
+/// Members of a cluster that is taken over that stay until the spec says otherwise.
+fn earlier_members(observed: &Observed, members: &MemberSet<'_>) -> Option<Explanation> {
+    let takeover = observed.cluster.spec.takeover.as_ref()?;
+    let names: Vec<&str> = members.earlier().map(|member| member.name.as_str()).collect();
+    let own = members.voters().filter(|member| !member.earlier).count();
+    let joined = usize::try_from(observed.cluster.spec.size).is_ok_and(|size| own >= size);
+    let stay = joined && !names.is_empty() && takeover.earlier_members == EarlierMembers::Keep;
+    stay.then(|| {
+        let message = format!(
+            "earlier members still belong to the cluster: {}; once all clients use the Service {}, set spec.takeover.earlierMembers to \
+             Remove",
+            names.join(", "),
+            objects::client_service(&observed.cluster)
+        );
+        (EtcdClusterReason::EarlierMembers, message)
+    })
 }
 
 /// Members whose volumes are larger than the spec requests.

@@ -78,7 +78,7 @@ impl ClusterState {
         let cluster = &*observed.cluster;
         let bootstrapped = cluster.status.cluster_id.is_some();
         let size = if members.list_known {
-            members.listed().count()
+            members.listed().filter(|member| !member.earlier).count()
         } else {
             usize::try_from(cluster.status.size).unwrap_or(0)
         };
@@ -146,8 +146,7 @@ impl ClusterState {
 /// unknown.
 fn is_scaling(observed: &Observed, members: &MemberSet<'_>, desired: &Desired, size: usize) -> Option<bool> {
     let bootstrapped = observed.cluster.status.cluster_id.is_some();
+    let own_voters = members.voters().filter(|member| !member.earlier).count();
     let known = !bootstrapped || members.list_known || size > 0;
-    known.then(|| {
-        bootstrapped && (size != desired.size || members.list_known && members.voters().count() != desired.size)
-    })
+    known.then(|| bootstrapped && (size != desired.size || members.list_known && own_voters != desired.size))
 }

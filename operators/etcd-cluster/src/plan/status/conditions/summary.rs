@@ -55,8 +55,12 @@ fn summarize_members(
     lost: bool,
     resuming: bool,
 ) -> (Summary, Reason, String) {
-    let ready = members.voters().filter(|member| serves(member)).count();
-    let count = format!("{ready} of {} members are ready", desired.size);
+    let ready = members.voters().filter(|member| !member.earlier && serves(member)).count();
+    let mut count = format!("{ready} of {} members are ready", desired.size);
+    let earlier: Vec<&str> = members.earlier().map(|member| member.name.as_str()).collect();
+    if !earlier.is_empty() && observed.cluster.status.cluster_id.is_some() {
+        count = format!("{count}, beside the earlier members {}", earlier.join(", "));
+    }
     let full: Vec<&str> =
         members.all.iter().filter(|member| is_full(member)).map(|member| member.name.as_str()).collect();
     if !full.is_empty() {

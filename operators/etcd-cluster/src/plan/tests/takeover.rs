@@ -1,0 +1,322 @@
+//! A cluster that runs already is taken over: its members are `etcd-0` to `etcd-2`.
+
+use super::members::{NAMES, after, message, three, touches_nothing};
+use super::*;
+
+const EARLIER: [&str; 3] = ["etcd-0", "etcd-1", "etcd-2"];
+
+fn spec(earlier: &str) -> Value {
+    let endpoints = EARLIER.map(url);
+    json!({ "size": 3, "version": "3.6.16", "takeover": { "endpoints": endpoints, "earlierMembers": earlier } })
+}
+
+fn url(name: &str) -> String {
+    format!("http://{name}.etcd.n.svc:2379")
+}
+
+/// So many members of this cluster beside the earlier ones, with what the endpoints have answered.
+fn joined(own: usize, earlier: &str, status: &EtcdClusterStatus) -> Observed {
+    let spec = spec(earlier);
+    let mut seen = three(&spec);
+    seen.cluster = observed(&spec, status).cluster;
+    seen.pods.truncate(own);
+    seen.claims.truncate(own);
+    let members = seen.etcd.members.as_mut().unwrap();
+    members.truncate(own);
+    seen.etcd.endpoints.retain(|name, _| members.iter().any(|member| *member.name == **name));
+    for endpoint in seen.etcd.endpoints.values_mut().flatten() {
+        endpoint.leader = 11;
+    }
+    for (id, name) in (11..).zip(EARLIER) {
+        members.push(ListedMember {
+            id,
+            name: name.to_owned(),
+            peer_urls: vec![format!("http://{name}.etcd.n.svc:2380")],
+            learner: false,
+        });
+        let endpoint = EndpointStatus {
+            cluster_id: 1,
+            member_id: id,
+            version: "3.6.12".into(),
+            leader: 11,
+            ..EndpointStatus::default()
+        };
+        seen.etcd.endpoints.insert(url(name).into(), Ok(endpoint));
+    }
+    assign(&mut seen);
+    seen
+}
+
+fn assign(seen: &mut Observed) {
+    seen.takeover = crate::plan::takeover::assign(&seen.cluster, &mut seen.etcd);
+}
+
+/// Before the takeover.
+fn waiting() -> Observed {
+    joined(0, "Keep", &decided())
+}
+
+/// What the status says while it is under way, with so many members of this cluster.
+fn under_way(own: usize, earlier: &str) -> Observed {
+    let begun = after(&waiting(), 60).status.unwrap();
+    let before = after(&joined(own, earlier, &begun), 60).status.unwrap();
+    joined(own, earlier, &before)
+}
+
+fn step(seen: &Observed) -> EtcdStep {
+    let members = MemberSet::of(seen, Timestamp::from_second(60).unwrap());
+    let desired = Desired::of(seen, &members, true);
+    membership::next(seen, &members, &desired, Timestamp::from_second(60).unwrap())
+}
+
+fn refused(seen: &Observed) -> String {
+    let plan = after(seen, 60);
+    assert!(touches_nothing(&plan), "{:?}", plan.effects);
+    let status = plan.status.unwrap();
+    assert_eq!(status.cluster_id, None);
+    assert_eq!(reason(&status, "Stalled"), (ConditionStatus::True, "TakeoverRefused".to_owned()));
+    message(&status).to_owned()
+}
+
+#[test]
+fn it_begins_once_all_earlier_members_answer() {
+    let plan = after(&waiting(), 60);
+    assert!(touches_nothing(&plan), "the status first: {:?}", plan.effects);
+    let status = plan.status.unwrap();
+    assert_eq!((status.cluster_id.as_deref(), status.size), (Some("1"), 0));
+    assert_eq!(status.earlier_members, EARLIER);
+    let news: Vec<_> = plan.events_after_status.iter().map(|event| event.reason.to_string()).collect();
+    assert_eq!(news, ["TakeoverStarted"], "they are no new members");
+
+    let next = joined(0, "Keep", &status);
+    assert_eq!(step(&next), EtcdStep::Start { name: NAMES[0].into(), state: InitialState::Existing });
+    let Some(Effect::Create(pod)) = after(&next, 60).effects.into_iter().find(|e| matches!(e, Effect::Create(_)))
+    else {
+        panic!("there is no pod")
+    };
+    let pod = pod.body.to_string();
+    let peers =
+        "--earlier-peers=http://etcd-0.etcd.n.svc:2380,http://etcd-1.etcd.n.svc:2380,http://etcd-2.etcd.n.svc:2380";
+    assert_eq!(pod.matches(peers).count(), 2, "of both containers: {pod}");
+}
+
+#[test]
+fn what_cannot_be_taken_over_is_left_alone() {
+    let mut silent = joined(0, "Keep", &decided());
+    silent.etcd.endpoints.remove("etcd-1");
+    silent.takeover.addresses.remove("etcd-1");
+    assert!(refused(&silent).contains("2 of 3 members answer"), "{}", refused(&silent));
+    assert!(refused(&silent).contains("member etcd-1, whose peer URL is http://etcd-1.etcd.n.svc:2380"));
+
+    let of_members = |change: &dyn Fn(&mut ListedMember)| {
+        let mut seen = waiting();
+        change(&mut seen.etcd.members.as_mut().unwrap()[2]);
+        refused(&seen)
+    };
+    assert!(
+        of_members(&|member| member.learner = true).contains("etcd-2 at http://etcd-2.etcd.n.svc:2380 is a learner")
+    );
+    assert!(of_members(&|member| member.name = String::new()).contains("has not started"));
+    assert!(of_members(&|member| member.name = "etcd-1".to_owned()).contains("2 of its members are named etcd-1"));
+    assert!(
+        of_members(&|member| member.name = "c-aaaaaaaaaa".to_owned()).contains("metadata.name must be another one")
+    );
+    let https = |member: &mut ListedMember| member.peer_urls = vec!["https://etcd-2.etcd.n.svc:2380".to_owned()];
+    assert!(of_members(&https).contains("set spec.TLS.static.member.peerSecret"));
+
+    let mut other = waiting();
+    for endpoint in other.etcd.endpoints.values_mut().flatten() {
+        endpoint.version = "3.5.21".to_owned();
+    }
+    assert!(refused(&other).contains("set spec.version to a release of 3.5"), "{}", refused(&other));
+
+    let mut alarm = waiting();
+    alarm.etcd.alarms = vec![(11, Alarm::NoSpace)];
+    assert!(refused(&alarm).contains("the alarm NOSPACE"));
+
+    let mut managed = waiting();
+    managed.takeover.managed = vec![("etcd-0".to_owned(), "EtcdMember etcd-0".to_owned())];
+    assert!(refused(&managed).contains("EtcdMember etcd-0 manages its pod etcd-0"));
+
+    let mut two = waiting();
+    two.takeover.clusters = 2;
+    assert!(refused(&two).contains("2 different clusters"));
+
+    let mut gone = observed(&spec("Keep"), &decided());
+    gone.etcd.endpoints.insert(url("etcd-0").into(), Err("refuses connections".to_owned()));
+    gone.etcd.members = Err("no member answers".to_owned());
+    assign(&mut gone);
+    assert!(refused(&gone).contains("http://etcd-0.etcd.n.svc:2379: refuses connections"), "{}", refused(&gone));
+}
+
+#[test]
+fn members_join_while_the_earlier_ones_stay() {
+    for own in 1..3 {
+        let seen = under_way(own, "Remove");
+        assert_eq!(
+            step(&seen),
+            EtcdStep::Start { name: "c-aaaaaaaaaa".into(), state: InitialState::Existing },
+            "{own}"
+        );
+    }
+}
+
+#[test]
+fn with_all_members_the_cluster_is_ready_and_nothing_else_changes() {
+    let seen = under_way(3, "Keep");
+    let plan = after(&seen, 60);
+    assert!(touches_nothing(&plan), "{:?}", plan.effects);
+    let status = plan.status.unwrap();
+    assert_eq!(reason(&status, "Ready"), (ConditionStatus::True, "Running".to_owned()));
+    assert_eq!((status.ready.as_deref(), status.size), (Some("3/3"), 3));
+    assert_eq!(reason(&status, "Scaling").0, ConditionStatus::False);
+    let (warning, why) = (reason(&status, "Warning"), status.contract.condition("Warning").unwrap());
+    assert_eq!(warning, (ConditionStatus::True, "EarlierMembers".to_owned()));
+    assert!(why.message.contains("set spec.takeover.earlierMembers to Remove"), "{}", why.message);
+
+    // Neither with another image, nor a request to defragment.
+    let mut edited = under_way(3, "Keep");
+    let mut cluster = EtcdCluster::clone(&edited.cluster);
+    cluster.spec.repository = Some("example.com/etcd".to_owned());
+    cluster.spec.hibernate = true;
+    edited.cluster = Arc::new(cluster);
+    assert_eq!(step(&edited), EtcdStep::Rest);
+    assert!(message(&after(&edited, 60).status.unwrap()).contains("hibernates once they have left"));
+}
+
+#[test]
+fn earlier_members_leave_one_at_a_time_and_the_leader_last() {
+    let mut seen = under_way(3, "Remove");
+    let EtcdStep::MoveLeader { to, .. } = step(&seen) else { panic!("{:?}", step(&seen)) };
+    assert!(NAMES.contains(&to.as_str()));
+    for endpoint in seen.etcd.endpoints.values_mut().flatten() {
+        endpoint.leader = 1;
+    }
+    let removed = |seen: &Observed| match step(seen) {
+        EtcdStep::Remove { name, .. } => name,
+        step => panic!("{step:?}"),
+    };
+    assert_eq!(removed(&seen), "etcd-0");
+    // No object of that name has to be absent, which belongs to others.
+    let acts = after(&seen, 60).effects;
+    let change = acts.iter().find_map(|effect| match effect {
+        Effect::Act(EtcdAct::Change { change: EtcdChange::Remove { absent, staying, .. }, .. }) => {
+            Some((absent, staying))
+        }
+        _ => None,
+    });
+    let (absent, staying) = change.unwrap();
+    assert!(absent.is_empty() && staying.len() == 3, "{absent:?} {staying:?}");
+
+    // One that has been stopped goes first.
+    seen.etcd.endpoints.remove("etcd-2");
+    assert_eq!(removed(&seen), "etcd-2");
+
+    // But not while one of this cluster is not ready.
+    let pod = Arc::get_mut(&mut seen.pods[0]).unwrap();
+    pod.details.as_mut().unwrap().ready = false;
+    assert!(matches!(step(&seen), EtcdStep::Wait(_)), "{:?}", step(&seen));
+}
+
+#[test]
+fn a_member_that_somebody_adds_later_is_no_earlier_one() {
+    let mut seen = under_way(3, "Remove");
+    seen.etcd.members.as_mut().unwrap()[3].name = "etcd-9".to_owned();
+    let EtcdStep::Stuck(reason, why) = step(&seen) else { panic!("{:?}", step(&seen)) };
+    assert!(reason == EtcdClusterReason::ForeignMember && why.contains("etcd-9"), "{why}");
+}
+
+#[test]
+fn without_quorum_only_this_clusters_own_members_are_restarted() {
+    let mut seen = under_way(3, "Keep");
+    let mut cluster = EtcdCluster::clone(&seen.cluster);
+    cluster.spec.recovery = serde_json::from_value(json!({ "policy": "Automatic" })).unwrap();
+    seen.cluster = Arc::new(cluster);
+    seen.etcd = Etcd { members: Err("no leader".to_owned()), ..Etcd::default() };
+    seen.takeover.addresses.clear();
+    let plan = after(&seen, 60 * 60 * 24);
+    assert!(touches_nothing(&plan), "{:?}", plan.effects);
+    assert_eq!(plan.status.unwrap().earlier_members, EARLIER);
+    seen.pods.remove(0);
+    assert_eq!(step(&seen), EtcdStep::Start { name: NAMES[0].into(), state: InitialState::Restart });
+}
+
+fn deleted(mut seen: Observed) -> EtcdPlan {
+    let mut cluster = EtcdCluster::clone(&seen.cluster);
+    cluster.meta.deleting = true;
+    seen.cluster = Arc::new(cluster);
+    after(&seen, 60)
+}
+
+#[test]
+fn a_deleted_cluster_leaves_the_one_that_it_has_joined() {
+    let seen = under_way(3, "Keep");
+    let removes = |plan: &EtcdPlan| {
+        plan.effects.iter().find_map(|effect| match effect {
+            Effect::Act(EtcdAct::Change { change: EtcdChange::Remove { id, .. }, .. }) => Some(*id),
+            _ => None,
+        })
+    };
+    let plan = deleted(seen);
+    assert!(removes(&plan).is_some_and(|id| id <= 3), "{:?}", plan.effects);
+    let terminating = plan.status.unwrap();
+    assert_eq!(reason(&terminating, "Terminating"), (ConditionStatus::True, "LeavingCluster".to_owned()));
+
+    let mut lost = under_way(3, "Keep");
+    lost.etcd = Etcd { members: Err("no leader".to_owned()), ..Etcd::default() };
+    let status = deleted(lost).status.unwrap();
+    assert_eq!(reason(&status, "Terminating"), (ConditionStatus::True, "DeletionBlocked".to_owned()));
+    let why = &status.contract.condition("Terminating").unwrap().message;
+    assert!(
+        why.contains("etcd-0, etcd-1, etcd-2, which has no quorum (no leader)") && why.contains("kubectl patch"),
+        "{why}"
+    );
+
+    assert_eq!(removes(&deleted(under_way(0, "Keep"))), None, "none has joined");
+}
+
+#[test]
+fn the_status_says_when_the_earlier_members_have_left() {
+    let mut seen = under_way(3, "Remove");
+    seen.etcd.members.as_mut().unwrap().truncate(3);
+    for endpoint in seen.etcd.endpoints.values_mut().flatten() {
+        endpoint.leader = 1;
+    }
+    let plan = after(&seen, 60);
+    let status = plan.status.unwrap();
+    assert!(status.earlier_members.is_empty());
+    assert!(plan.events_after_status.iter().any(|event| event.reason == EtcdClusterEvent::TakenOver));
+    let done = observed(&spec("Remove"), &status);
+    assert!(crate::plan::takeover::endpoints(&done.cluster).is_empty(), "nothing is asked there any more");
+}
+
+#[test]
+fn other_operators_are_recognized_by_their_pods() {
+    let pod = |owner: Value, labels: Value| json!({ "metadata": { "ownerReferences": [owner], "labels": labels } });
+    let owner =
+        |version: &str, kind: &str| json!({ "apiVersion": version, "kind": kind, "name": "x", "controller": true });
+    let manager = |owner, labels, runs| crate::plan::takeover::manager_of(&pod(owner, labels), |_| runs);
+    let chart = json!({ "app.kubernetes.io/managed-by": "Helm" });
+    assert_eq!(manager(owner("apps/v1", "StatefulSet"), chart, true), None);
+    let cozystack = "etcd-operator.cozystack.io/v1alpha2";
+    assert_eq!(manager(owner(cozystack, "EtcdMember"), json!({}), true).as_deref(), Some("EtcdMember x"));
+    let druid = json!({ "app.kubernetes.io/managed-by": "etcd-druid" });
+    let label = "\"etcd-druid\" (label app.kubernetes.io/managed-by)";
+    assert_eq!(manager(owner("apps/v1", "StatefulSet"), druid, true).as_deref(), Some(label));
+    let coreos = "etcd.database.coreos.com/v1beta2";
+    assert_eq!(manager(owner(coreos, "EtcdCluster"), json!({}), false), None);
+    assert_eq!(manager(owner(coreos, "EtcdCluster"), json!({}), true).as_deref(), Some("EtcdCluster x"));
+}
+
+#[test]
+fn peer_urls_name_pods_of_the_namespace() {
+    let seen = waiting();
+    let pod = |url| names::pod_in_namespace(&seen.cluster, url);
+    for own in ["http://etcd-0.etcd:2380", "http://etcd-0.etcd.n:2380", "https://etcd-0.etcd.n.svc.cluster.local:2380"]
+    {
+        assert_eq!(pod(own), Some("etcd-0"), "{own}");
+    }
+    for other in ["http://10.0.0.1:2380", "http://etcd-0.etcd.other.svc:2380", "http://etcd:2380"] {
+        assert_eq!(pod(other), None, "{other}");
+    }
+}
