@@ -37,7 +37,12 @@ pub(super) fn of(
     let before = &cluster.status;
     let cluster_id = before.cluster_id.clone().or_else(|| reported_cluster_id(observed, members));
     let stopped = hibernation::state(observed, desired.durable) == Some(Hibernation::Stopped);
-    let statuses = members::statuses(cluster, members, step, stopped, now);
+    let mut statuses = members::statuses(cluster, members, step, stopped, now);
+    let refused = takeover::refusal(observed, members).is_some();
+    if refused {
+        // They belong to another cluster.
+        statuses.retain(|status| members.get(&status.name).is_none_or(|member| member.listed.is_none()));
+    }
     let state = conditions::ClusterState::of(observed, members, desired, step, now);
     let ready = members.voters().filter(|member| !member.earlier && members::serves(member)).count();
     let settled = state.summary == Summary::Ready && !cluster.spec.paused && !state.hibernating;
@@ -69,7 +74,7 @@ pub(super) fn of(
         filling_from: filling_from(observed, members, step),
         leader_moved_for: moved_for,
         leader_moving_from: moving_from,
-        db_size: members::largest_database(members, before.db_size.as_deref()),
+        db_size: members::largest_database(members, before.db_size.as_deref()).filter(|_| !refused),
         member_statuses: statuses,
         storage: Some(EtcdStorageStatus { durable: desired.durable }),
         selector: Some(selector_text(&objects::selector(cluster))),

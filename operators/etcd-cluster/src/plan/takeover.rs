@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use api::ETCD_GROUP;
-use api::etcd_cluster::{EtcdClusterReason, EtcdTakeover};
+use api::etcd_cluster::EtcdClusterReason;
 use serde_json::Value;
 
 use super::member_set::{self, MemberSet, MemberView, are_unknown, is_earlier};
@@ -70,12 +70,12 @@ pub fn assign(cluster: &EtcdCluster, etcd: &mut Etcd) -> ObservedTakeover {
 #[must_use]
 pub fn refusal(observed: &Observed, members: &MemberSet<'_>) -> Option<Explanation> {
     let cluster = &*observed.cluster;
-    let takeover = cluster.spec.takeover.as_ref().filter(|_| cluster.status.cluster_id.is_none())?;
+    cluster.spec.takeover.as_ref().filter(|_| cluster.status.cluster_id.is_none())?;
     // Its own members have joined, and the status was lost.
     if members.listed().any(|member| !member.earlier && member.endpoint.is_some()) {
         return None;
     }
-    let why = unanswered(observed, takeover)
+    let why = unanswered(observed)
         .or_else(|| members.listed().find_map(|member| unsuitable(observed, members, member)))
         .or_else(|| other_version(observed, members))
         .or_else(|| managed(observed))?;
@@ -83,9 +83,8 @@ pub fn refusal(observed: &Observed, members: &MemberSet<'_>) -> Option<Explanati
 }
 
 /// Why the cluster cannot be queried.
-fn unanswered(observed: &Observed, takeover: &EtcdTakeover) -> Option<String> {
+fn unanswered(observed: &Observed) -> Option<String> {
     let known = &observed.takeover;
-    let each = known.unanswered.iter().map(|(url, why)| format!("{url}: {why}")).collect::<Vec<_>>().join("; ");
     if let Some(why) = &known.unusable {
         return Some(why.clone());
     }
@@ -99,10 +98,10 @@ fn unanswered(observed: &Observed, takeover: &EtcdTakeover) -> Option<String> {
         );
     }
     match &observed.etcd.members {
-        Err(why) if known.clusters == 0 => {
-            Some(format!("no member answers at {}: {each} ({why})", takeover.endpoints.join(", ")))
+        Err(_) if known.clusters == 0 => {
+            Some(format!("no member of the cluster of spec.takeover answers{}", failures(known)))
         }
-        Err(why) => Some(format!("the cluster of spec.takeover has no quorum: {why}; {each}")),
+        Err(why) => Some(format!("the cluster of spec.takeover has no quorum: {why}{}", failures(known))),
         Ok(_) if !observed.etcd.alarms.is_empty() => {
             let alarms = observed.etcd.alarms.iter().map(|(_, alarm)| alarm.name()).collect::<BTreeSet<_>>();
             let alarms = alarms.into_iter().collect::<Vec<_>>().join(" and ");
@@ -140,12 +139,19 @@ fn unsuitable(observed: &Observed, members: &MemberSet<'_>, member: &MemberView<
     }
     if !member.is_healthy() {
         let known = members.listed().filter(|other| other.endpoint.is_some()).count();
-        let what = format!("{known} of {} members answer", members.listed().count());
+        let failures = failures(&observed.takeover);
         return Some(format!(
-            "{what} at spec.takeover.endpoints, and member {name}, whose peer URL is {urls}, does not: add its client URL"
+            "{known} of {} members answer at spec.takeover.endpoints, and member {name}, whose peer URL is {urls}, does not: add its client \
+             URL{failures}",
+            members.listed().count()
         ));
     }
     None
+}
+
+/// The endpoints that do not answer, and why, at the end of a message.
+fn failures(known: &ObservedTakeover) -> String {
+    known.unanswered.iter().map(|(url, why)| format!("; {url} {why}")).collect()
 }
 
 fn has_peer_tls(cluster: &EtcdCluster) -> bool {

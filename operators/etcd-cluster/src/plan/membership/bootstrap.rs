@@ -156,7 +156,7 @@ fn foreign_pods(observed: &Observed) -> Option<EtcdStep> {
             EtcdClusterReason::ForeignPods,
             format!(
                 "foreign pods have this cluster's labels ({labels}), so clients would reach them as well: {stay}; \
-                 if they are an earlier operator's cluster, back it up and restore it into a cluster of another name; \
+                 if they are an earlier operator's cluster, take it over by an EtcdCluster of another name (spec.takeover); \
                  else delete them"
             ),
         )),

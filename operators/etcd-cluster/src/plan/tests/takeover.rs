@@ -74,6 +74,11 @@ fn refused(seen: &Observed) -> String {
     assert!(touches_nothing(&plan), "{:?}", plan.effects);
     let status = plan.status.unwrap();
     assert_eq!(status.cluster_id, None);
+    assert_eq!(reason(&status, "Available"), (ConditionStatus::False, "Creating".to_owned()));
+    assert!(
+        status.member_statuses.is_empty() && status.db_size.is_none(),
+        "they belong to another cluster: {status:?}"
+    );
     assert_eq!(reason(&status, "Stalled"), (ConditionStatus::True, "TakeoverRefused".to_owned()));
     message(&status).to_owned()
 }
@@ -146,7 +151,11 @@ fn what_cannot_be_taken_over_is_left_alone() {
     gone.etcd.endpoints.insert(url("etcd-0").into(), Err("refuses connections".to_owned()));
     gone.etcd.members = Err("no member answers".to_owned());
     assign(&mut gone);
-    assert!(refused(&gone).contains("http://etcd-0.etcd.n.svc:2379: refuses connections"), "{}", refused(&gone));
+    assert!(
+        refused(&gone).contains("answers; http://etcd-0.etcd.n.svc:2379 refuses connections"),
+        "{}",
+        refused(&gone)
+    );
 }
 
 #[test]

@@ -119,7 +119,7 @@ impl ClusterState {
             reason,
             message,
             answers: members.all.iter().any(|member| member.endpoint.is_some()),
-            quorum: observed.etcd.members.as_ref().map(drop).map_err(Clone::clone),
+            quorum: has_quorum(observed),
             lost,
             bootstrapped,
             members: size,
@@ -140,6 +140,15 @@ impl ClusterState {
             warning: warnings::worst(observed, members),
         }
     }
+}
+
+/// Whether the cluster has quorum, or why not: one that is not taken over yet is another one.
+fn has_quorum(observed: &Observed) -> Result<(), String> {
+    let cluster = &observed.cluster;
+    if cluster.spec.takeover.is_some() && cluster.status.cluster_id.is_none() {
+        return Err("the cluster of spec.takeover is not taken over yet".to_owned());
+    }
+    observed.etcd.members.as_ref().map(drop).map_err(Clone::clone)
 }
 
 /// Whether etcd's list does not have the desired length. Without quorum, the last known list counts. None if the number is
