@@ -55,7 +55,8 @@ pub fn quota(observed: &Observed, members: &MemberSet<'_>) -> Option<i64> {
     let cluster = &*observed.cluster;
     let fits = |member| volume::quota(member).or_else(|| volume::size(cluster, member).map(etcd_sizing::quota));
     let fitting = on_volumes(observed, members).filter_map(fits).min();
-    let quota = size::quota(&cluster.spec, members.all.iter().filter_map(|member| member.endpoint), fitting);
+    let own = members.all.iter().filter(|member| !member.earlier);
+    let quota = size::quota(&cluster.spec, own.filter_map(|member| member.endpoint), fitting);
     quota.into_iter().chain(lowered(observed, members, was_full)).min()
 }
 

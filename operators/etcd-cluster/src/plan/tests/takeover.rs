@@ -158,6 +158,17 @@ fn what_cannot_be_taken_over_is_left_alone() {
     );
 }
 
+/// Its volumes have room for less than the quota of earlier members.
+#[test]
+fn the_quota_of_earlier_members_is_no_warning() {
+    let mut seen = under_way(3, "Remove");
+    for name in EARLIER {
+        seen.etcd.endpoints.get_mut(name).unwrap().as_mut().unwrap().quota = 8 << 30;
+    }
+    let warning = after(&seen, 60).status.unwrap().contract.condition("Warning").cloned();
+    assert_eq!(warning, None);
+}
+
 #[test]
 fn members_join_while_the_earlier_ones_stay() {
     for own in 1..3 {
