@@ -8,12 +8,17 @@ use std::collections::BTreeSet;
 
 use api::ETCD_GROUP;
 use api::etcd_cluster::EtcdClusterReason;
+use runtime::plan::meta::{MANAGED_BY, MANAGER};
 use serde_json::Value;
 
 use super::member_set::{self, MemberSet, MemberView, are_unknown, is_earlier};
 use super::version::Version;
-use super::{Etcd, Explanation, Observed, ObservedTakeover, names, tls};
+use super::{Authentication, Etcd, Explanation, Observed, ObservedTakeover, names, tls};
 use crate::EtcdCluster;
+
+/// Why a cluster with authentication is not taken over.
+const USER_REQUIRED: &str = "the cluster of spec.takeover requires a user: name the Secret with the password of root in \
+    spec.authentication.rootSecret";
 
 /// The endpoints to query for earlier members: none once all have left.
 #[must_use]
@@ -91,11 +96,12 @@ fn unanswered(observed: &Observed) -> Option<String> {
     if known.clusters > 1 {
         return Some(format!("spec.takeover.endpoints belong to {} different clusters", known.clusters));
     }
-    if observed.etcd.auth_required {
-        return Some(
-            "the cluster requires a user: name the Secret with the password of root in spec.authentication.rootSecret"
-                .to_owned(),
-        );
+    let without_root = observed.cluster.spec.authentication.is_none();
+    match &observed.etcd.authentication {
+        Authentication::RootRejected(why) => return Some(format!("the cluster of spec.takeover {why}")),
+        Authentication::On if without_root => return Some(USER_REQUIRED.to_owned()),
+        _ if observed.etcd.auth_required => return Some(USER_REQUIRED.to_owned()),
+        _ => {}
     }
     match &observed.etcd.members {
         Err(_) if known.clusters == 0 => {
@@ -173,9 +179,11 @@ fn other_version(observed: &Observed, members: &MemberSet<'_>) -> Option<String>
 /// Whether another operator manages its pods, which would create them again, or remove the members of this EtcdCluster.
 fn managed(observed: &Observed) -> Option<String> {
     let (pod, by) = observed.takeover.managed.first()?;
-    Some(format!(
-        "{by} manages its pod {pod}, and would undo the takeover: stop that operator, and remove what marks the pod as its own"
-    ))
+    let what = match by.strip_prefix("EtcdCluster ") {
+        Some(name) => format!("delete that without its pods (kubectl delete etcd {name} --cascade=orphan)"),
+        None => "stop that operator, and remove what marks the pod as its own".to_owned(),
+    };
+    Some(format!("{by} manages its pod {pod}, and would undo the takeover: {what}"))
 }
 
 /// The pods of earlier members in the namespace of the cluster, by their peer URLs.
@@ -204,6 +212,7 @@ pub fn manager_of(pod: &Value, runs: impl Fn(&str) -> bool) -> Option<String> {
             return Some(format!("{kind} {name}"));
         }
     }
-    let by = metadata["labels"]["app.kubernetes.io/managed-by"].as_str()?;
-    (by.contains("operator") || by.contains("druid")).then(|| format!("{by:?} (label app.kubernetes.io/managed-by)"))
+    // The owner of a pod of this operator's is an EtcdCluster, or was one, and left it.
+    let by = metadata["labels"][MANAGED_BY].as_str().filter(|by| *by != MANAGER)?;
+    (by.contains("operator") || by.contains("druid")).then(|| format!("{by:?} (label {MANAGED_BY})"))
 }

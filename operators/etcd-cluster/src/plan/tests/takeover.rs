@@ -139,9 +139,18 @@ fn what_cannot_be_taken_over_is_left_alone() {
     alarm.etcd.alarms = vec![(11, Alarm::NoSpace)];
     assert!(refused(&alarm).contains("the alarm NOSPACE"));
 
+    let mut users = waiting();
+    users.etcd.authentication = Authentication::On;
+    assert!(refused(&users).contains("requires a user: name the Secret"));
+    users.etcd.authentication = Authentication::RootRejected("rejects the password".to_owned());
+    assert!(refused(&users).contains("rejects the password"));
+
     let mut managed = waiting();
     managed.takeover.managed = vec![("etcd-0".to_owned(), "EtcdMember etcd-0".to_owned())];
     assert!(refused(&managed).contains("EtcdMember etcd-0 manages its pod etcd-0"));
+
+    managed.takeover.managed[0].1 = "EtcdCluster b".to_owned();
+    assert!(refused(&managed).contains("kubectl delete etcd b --cascade=orphan"));
 
     let mut two = waiting();
     two.takeover.clusters = 2;
@@ -323,6 +332,8 @@ fn other_operators_are_recognized_by_their_pods() {
     let druid = json!({ "app.kubernetes.io/managed-by": "etcd-druid" });
     let label = "\"etcd-druid\" (label app.kubernetes.io/managed-by)";
     assert_eq!(manager(owner("apps/v1", "StatefulSet"), druid, true).as_deref(), Some(label));
+    let orphan = json!({ "app.kubernetes.io/managed-by": "multi-operator" });
+    assert_eq!(manager(json!({}), orphan, true), None, "its EtcdCluster was deleted without it");
     let coreos = "etcd.database.coreos.com/v1beta2";
     assert_eq!(manager(owner(coreos, "EtcdCluster"), json!({}), false), None);
     assert_eq!(manager(owner(coreos, "EtcdCluster"), json!({}), true).as_deref(), Some("EtcdCluster x"));
