@@ -148,7 +148,6 @@ impl GrpcEtcdClient {
     async fn member(&self, MemberEndpoint { pod, address, .. }: &MemberEndpoint) -> MemberResponse {
         let mut status = self.status(address, REQUEST_TIMEOUT).await;
         if let Ok(Status { endpoint, .. }) = &mut status {
-            // The agent runs only in pods of the operator's.
             endpoint.volume = if has_port(address) { None } else { self.volume_reports.get(address) };
             endpoint.refuses_transfer = self.without_transfer().contains(&(address.clone(), endpoint.version.clone()));
         }

@@ -51,7 +51,7 @@ impl Desired {
             repository: Self::repository(cluster),
             template,
             durable,
-            earlier_peers: earlier_peers(members),
+            earlier_peers: members.earlier_peer_urls(),
             refusal: unsupported(observed)
                 .or_else(|| options_refused(observed))
                 .or(refusal)
@@ -79,10 +79,6 @@ impl Desired {
     pub fn image(&self) -> String {
         format!("{}:v{}", self.repository, self.version)
     }
-}
-
-fn earlier_peers(members: &MemberSet<'_>) -> Vec<String> {
-    members.earlier().filter_map(|member| member.listed).flat_map(|listed| listed.peer_urls.clone()).collect()
 }
 
 /// The part of the spec that the operator does not support, or cannot use.

@@ -90,6 +90,12 @@ impl<'a> MemberSet<'a> {
         self.listed().filter(|member| member.earlier)
     }
 
+    /// Where the members of a cluster that is taken over reach each other.
+    #[must_use]
+    pub fn earlier_peer_urls(&self) -> Vec<String> {
+        self.earlier().filter_map(|member| member.listed).flat_map(|listed| listed.peer_urls.clone()).collect()
+    }
+
     /// The voters other than `member`.
     pub fn others(&self, member: &MemberView<'_>) -> impl Iterator<Item = &MemberView<'a>> {
         self.voters().filter(|other| other.name != member.name)

@@ -53,20 +53,21 @@ pub(super) fn has_forgotten_members(cluster: &EtcdCluster) -> bool {
     under_way(cluster).is_some_and(|of| of.stage != RestoreStage::Stopping)
 }
 
-/// The cluster as its first member is created from it: with the snapshot of the EtcdRestore that is under way.
+/// The cluster as its first member is created from it: with the snapshot of the EtcdRestore that is under way, and not with what the
+/// cluster began with.
 #[must_use]
 pub fn effective(cluster: &Arc<EtcdCluster>, restores: &[Arc<EtcdRestore>]) -> Arc<EtcdCluster> {
-    let begins = under_way(cluster).filter(|of| of.stage == RestoreStage::Beginning);
-    let Some(restore) = begins.and_then(|of| find(restores, of)).filter(|restore| is_verified(restore)) else {
-        return Arc::clone(cluster);
-    };
-    let Some(mut source) = restore.spec.source(&restore.status, restore.meta.generation) else {
-        return Arc::clone(cluster);
-    };
+    let Some(progress) = under_way(cluster) else { return Arc::clone(cluster) };
     let mut effective = EtcdCluster::clone(cluster);
-    // What was verified, and not what may be there since.
-    source.sha256 = restore.status.verified.as_ref().map(|verified| verified.sha256.clone());
-    effective.spec.restore = Some(source);
+    effective.spec.takeover = None;
+    let begins = progress.stage == RestoreStage::Beginning;
+    let restore = find(restores, progress).filter(|restore| begins && is_verified(restore));
+    let source = restore.and_then(|restore| restore.spec.source(&restore.status, restore.meta.generation));
+    if let Some((restore, mut source)) = restore.zip(source) {
+        // What was verified, and not what may be there since.
+        source.sha256 = restore.status.verified.as_ref().map(|verified| verified.sha256.clone());
+        effective.spec.restore = Some(source);
+    }
     Arc::new(effective)
 }
 

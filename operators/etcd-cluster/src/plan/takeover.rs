@@ -33,7 +33,13 @@ pub fn is_under_way(cluster: &EtcdCluster) -> bool {
     cluster.spec.takeover.is_some() && !cluster.status.earlier_members.is_empty()
 }
 
-/// The secret with the client certificate for earlier members.
+/// Whether a takeover is under way, or is to begin.
+#[must_use]
+pub fn is_pending(cluster: &EtcdCluster) -> bool {
+    cluster.spec.takeover.is_some() && (cluster.status.cluster_id.is_none() || is_under_way(cluster))
+}
+
+/// The Secret with the client certificate for earlier members.
 #[must_use]
 pub fn client_secret(cluster: &EtcdCluster) -> Option<&str> {
     let own = || tls::operator_secret(cluster);

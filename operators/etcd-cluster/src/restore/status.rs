@@ -8,6 +8,7 @@ use runtime::status::conditions::Summary;
 
 use super::observed::RestoreObserved;
 use crate::plan::objects::REPLACED_BY;
+use crate::plan::takeover;
 use crate::referenced::Referenced;
 use crate::{EtcdCluster, EtcdRestore, agent_pod};
 
@@ -97,6 +98,13 @@ pub(super) fn handed_over(status: Status, cluster: &EtcdCluster, now: Timestamp)
     if cluster.spec.paused {
         let message = format!("{verified}; the EtcdCluster {name} is paused: set its spec.paused to false");
         return with(status, &Summary::Stalled, EtcdRestoreReason::ClusterPaused, message, now);
+    }
+    if takeover::is_under_way(cluster) {
+        let earlier = cluster.status.earlier_members.join(", ");
+        let message = format!(
+            "{verified}; the EtcdCluster {name} begins with it once the earlier members {earlier} have left (spec.takeover)"
+        );
+        return with(status, &Summary::Reconciling, EtcdRestoreReason::Restoring, message, now);
     }
     let unready =
         cluster.status.contract.condition(condition_type::READY).filter(|of| of.status != ConditionStatus::True);

@@ -9,7 +9,7 @@ use crate::EtcdRestore;
 use crate::plan::desired::Desired;
 use crate::plan::member_set::MemberSet;
 use crate::plan::restore::{RestoreStep, find, is_verified, new_claims, replaced, under_way};
-use crate::plan::{Observed, adoption, backups, recovered};
+use crate::plan::{Observed, adoption, backups, recovered, takeover};
 
 /// What waits for the pods of members.
 const STOPS: &str = "the cluster begins again once the pods of its members are deleted";
@@ -56,6 +56,10 @@ pub(super) fn step(
 
 /// Begins a restore, or keeps a new cluster from beginning without its snapshot.
 fn begin(observed: &Observed, members: &MemberSet<'_>, desired: &Desired, now: Timestamp) -> Option<EtcdStep> {
+    // All its pods would be deleted, with which the earlier members have quorum.
+    if takeover::is_pending(&observed.cluster) {
+        return None;
+    }
     let status = &observed.cluster.status;
     let adopts = status.cluster_id.is_none() && adoption::is_requested(observed);
     let exists = status.cluster_id.is_some() || adopts || recovered::has_members(&observed.cluster, &observed.claims);

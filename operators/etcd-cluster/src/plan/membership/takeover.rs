@@ -44,7 +44,7 @@ pub(super) fn step(observed: &Observed, members: &MemberSet<'_>) -> Option<EtcdS
     if !wants_removal(observed) {
         return Some(EtcdStep::Rest);
     }
-    if let Some(member) = members.voters().find(|member| !member.earlier && !(member.is_healthy() && member.ready)) {
+    if let Some(member) = members.voters().find(|member| !(member.earlier || member.is_healthy() && member.ready)) {
         return Some(EtcdStep::poll(EtcdClusterReason::TakingOver, waiting_message(member)));
     }
     Some(remove(members, |member| member.earlier, |member| !member.earlier))

@@ -157,5 +157,6 @@ fn is_scaling(observed: &Observed, members: &MemberSet<'_>, desired: &Desired, s
     let bootstrapped = observed.cluster.status.cluster_id.is_some();
     let own_voters = members.voters().filter(|member| !member.earlier).count();
     let known = !bootstrapped || members.list_known || size > 0;
-    known.then(|| bootstrapped && (size != desired.size || members.list_known && own_voters != desired.size))
+    let differs = size != desired.size || members.list_known && own_voters != desired.size;
+    known.then_some(bootstrapped && differs)
 }
