@@ -155,7 +155,7 @@ pub fn waits_for_dns(observed: &Observed) -> bool {
 pub fn leader_of_overdue_member(observed: &Observed, now: Timestamp) -> Option<Box<str>> {
     let members = MemberSet::of(observed, now);
     let overdue = members.listed().any(|member| membership::is_catch_up_overdue(observed, member, now));
-    overdue.then(|| members.leader()?.pod_details()?.ip.clone()).flatten()
+    overdue.then(|| members.leader()?.address.map(Into::into)).flatten()
 }
 
 #[cfg(test)]

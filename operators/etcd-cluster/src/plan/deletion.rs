@@ -16,7 +16,9 @@ use runtime::status::conditions::condition;
 
 use super::backups::{self, LastBackup};
 use super::requeue::RETRY;
-use super::{EtcdAct, EtcdPlan, Observed, adoption, claim_copies, clock, hold, leaving, names, objects, upkeep};
+use super::{
+    EtcdAct, EtcdPlan, Observed, adoption, claim_copies, clock, hold, leaving, names, objects, takeover, upkeep,
+};
 use crate::EtcdCluster;
 
 /// How long PVCs keep their finalizers after the object was deleted. A user who deletes both with one command deletes the object
@@ -37,7 +39,9 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> EtcdPlan {
     if let Some((plan, reason, message)) = leaving::plan(observed, now).filter(|_| observed.termination.is_none()) {
         return with_condition(observed, plan, reason, message, now);
     }
-    if let Some(last) = backups::last(observed).filter(|_| may_be_backed_up(observed)) {
+    // The data of a cluster that was joined stays with its earlier members.
+    let left = takeover::is_under_way(cluster);
+    if let Some(last) = backups::last(observed).filter(|_| may_be_backed_up(observed) && !left) {
         return take_last_backup(observed, last, now);
     }
     if observed.termination.is_some()
@@ -49,7 +53,7 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> EtcdPlan {
     let terminating = hold::held_claims(observed)
         .filter(|claim| claim.meta.deleting && !claim_copies::is_unused_copy(observed, claim));
     let terminating: Vec<&str> = terminating.map(|claim| &*claim.meta.key.name).collect();
-    if !terminating.is_empty() {
+    if !terminating.is_empty() && !left {
         return replace_members(observed, &terminating, now);
     }
     match since(&cluster.status) {

@@ -11,7 +11,7 @@ use runtime::projections::Pvc;
 use super::desired::Desired;
 use super::member_set::{MemberSet, MemberView};
 use super::objects::{self, OWNER_UID, REPLACED_BY, RETIRED, VolumeFacts};
-use super::{EtcdAct, Observed, claim_copies, names, recovered};
+use super::{EtcdAct, Observed, claim_copies, names, recovered, takeover};
 use crate::EtcdCluster;
 
 /// Whether a PVC has the operator's finalizer.
@@ -26,7 +26,9 @@ pub(super) fn is_held_and_terminating(member: &MemberView<'_>) -> bool {
 
 /// Adds the finalizer of the cluster if it lacks it. Without volumes, only a last backup needs it.
 pub(super) fn cluster(cluster: &EtcdCluster, durable: bool) -> Option<Effect<EtcdAct>> {
-    let wanted = (durable || cluster.spec.on_delete.is_some())
+    // Members leave a cluster that they have joined before they are deleted.
+    let joins = takeover::is_pending(cluster);
+    let wanted = (durable || joins || cluster.spec.on_delete.is_some())
         && !cluster.meta.deleting
         && !cluster.meta.has_finalizer(ETCD_VOLUMES);
     wanted.then(|| Effect::Apply(Apply::finalizers(EtcdCluster::KIND, &cluster.meta, &[ETCD_VOLUMES])))

@@ -8,7 +8,7 @@ use runtime::plan::{Plan, Requeue};
 use super::desired::{self, Desired};
 use super::member_set::MemberSet;
 use super::membership::{EtcdStep, Wait, takeover as steps};
-use super::{EtcdPlan, Observed, effects, requeue, takeover};
+use super::{EtcdPlan, Observed, effects, requeue, status, takeover, upkeep};
 
 /// The plan that makes them leave, and the reason and message of the condition Terminating. None once they have left.
 pub(super) fn plan(observed: &Observed, now: Timestamp) -> Option<(EtcdPlan, EtcdClusterReason, String)> {
@@ -19,7 +19,8 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Option<(EtcdPlan, Etc
     let members = MemberSet::of(observed, now);
     let (namespace, name) = (&cluster.meta.key.namespace, &cluster.meta.key.name);
     let way_out = format!(
-        "to delete this EtcdCluster all the same: kubectl patch etcd -n {namespace} {name} --type merge -p '{{\"spec\":{{\"takeover\":null}}}}'"
+        "to delete this EtcdCluster all the same, which may leave the earlier members without quorum for good: kubectl patch etcd -n \
+         {namespace} {name} --subresource status --type merge -p '{{\"status\":{{\"earlierMembers\":null}}}}', and remove spec.takeover"
     );
     if !members.list_known {
         let earlier = &cluster.status.earlier_members;
@@ -29,8 +30,9 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Option<(EtcdPlan, Etc
             "the members cannot leave the cluster of {}, which has no quorum ({why}): start its members; {way_out}",
             earlier.join(", ")
         );
-        let waits = Plan { next: Requeue::After(requeue::RETRY), ..Plan::nothing() };
-        return joined.then_some((waits, EtcdClusterReason::DeletionBlocked, message));
+        // It only restarts members on their volumes.
+        let plan = upkeep::plan(observed, now);
+        return joined.then_some((plan, EtcdClusterReason::DeletionBlocked, message));
     }
     let own = members.listed().filter(|member| !member.earlier).count();
     let earlier: Vec<&str> = members.earlier().map(|member| member.name.as_str()).collect();
@@ -38,12 +40,13 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Option<(EtcdPlan, Etc
         return None;
     }
     let desired = Desired::of(observed, &members, desired::durable(observed)?);
-    let step = steps::remove(&members, |member| !member.earlier, |member| member.earlier);
+    let step = steps::remove(observed, &members, |member| !member.earlier, |member| member.earlier);
     let mut message = format!("{own} members leave the cluster of {} before they are deleted", earlier.join(", "));
     if let EtcdStep::Wait(Wait { message: waiting, .. }) = &step {
         message = format!("{message}: {waiting}; {way_out}");
     }
     let effects = effects::of(observed, &members, &desired, &step);
     let next = Requeue::After(requeue::after(observed, &members, &step, &effects, false, now));
-    Some((Plan { effects, next, ..Plan::nothing() }, EtcdClusterReason::LeavingCluster, message))
+    let status = Some(status::of(observed, &members, &desired, &step, now));
+    Some((Plan { effects, next, status, ..Plan::nothing() }, EtcdClusterReason::LeavingCluster, message))
 }

@@ -1,5 +1,7 @@
 //! Pure: names and addresses of members and of trial pods.
 
+use std::net::IpAddr;
+
 use super::tls;
 use crate::EtcdCluster;
 
@@ -66,6 +68,15 @@ pub fn is_in_other_namespace(cluster: &EtcdCluster, peer_url: &str) -> bool {
 #[must_use]
 pub fn is_own(cluster: &EtcdCluster, name: &str, peer_urls: &[String]) -> bool {
     is_generated(cluster, name) && !peer_urls.iter().any(|url| is_in_other_namespace(cluster, url))
+}
+
+/// Whether a peer URL names the host itself.
+#[must_use]
+pub fn is_local(peer_url: &str) -> bool {
+    let authority = peer_url.split_once("://").map_or(peer_url, |(_, authority)| authority);
+    let host = authority.rsplit_once(':').map_or(authority, |(host, _)| host).trim_matches(['[', ']']);
+    let address = host.parse::<IpAddr>();
+    host == "localhost" || address.is_ok_and(|address| address.is_loopback() || address.is_unspecified())
 }
 
 /// The pod in the cluster's namespace that a peer URL names, if it does: `pod.service` or `pod.service.namespace`.

@@ -220,6 +220,10 @@ pub(super) fn has_room(size: i64, quota: i64) -> bool {
 /// Disarms NOSPACE once all databases have space again. It does not wait for scaling, except that a learner is promoted or
 /// removed first. If the space does not last, etcd raises the alarm again with the next write.
 pub(super) fn disarm(observed: &Observed, members: &MemberSet<'_>) -> Option<EtcdStep> {
+    // The quota of an earlier member may not be known.
+    if members.earlier().next().is_some() {
+        return None;
+    }
     let raised = observed.etcd.alarms.iter().filter(|(_, alarm)| *alarm == Alarm::NoSpace);
     let ids: Vec<u64> = raised.map(|(id, _)| *id).collect();
     let healthy = members.listed().all(|member| member.is_healthy() && member.ready);

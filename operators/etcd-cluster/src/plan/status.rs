@@ -10,9 +10,9 @@ use runtime::status::conditions::{Summary, condition};
 use super::desired::Desired;
 use super::hibernation::{self, Hibernation};
 use super::member_set::{MemberSet, MemberView, hex};
-use super::membership::{EtcdStep, LeaderTransfer, filling_from, leader_transfer_state};
+use super::membership::{EtcdStep, LeaderTransfer, Wait, filling_from, leader_transfer_state};
 use super::restore::RestoreStep;
-use super::{Observed, defragmentation, objects, takeover};
+use super::{Observed, defragmentation, objects};
 use crate::EtcdCluster;
 
 mod conditions;
@@ -35,11 +35,11 @@ pub(super) fn of(
 ) -> EtcdClusterStatus {
     let cluster = &*observed.cluster;
     let before = &cluster.status;
-    let cluster_id = before.cluster_id.clone().or_else(|| reported_cluster_id(observed, members));
+    let cluster_id = before.cluster_id.clone().or_else(|| reported_cluster_id(observed, members, step));
     let stopped = hibernation::state(observed, desired.durable) == Some(Hibernation::Stopped);
     let mut statuses = members::statuses(cluster, members, step, stopped, now);
-    let refused = takeover::refusal(observed, members).is_some();
-    if refused {
+    let another = cluster_id.is_none() && cluster.spec.takeover.is_some();
+    if another {
         // They belong to another cluster.
         statuses.retain(|status| members.get(&status.name).is_none_or(|member| member.listed.is_none()));
     }
@@ -74,7 +74,7 @@ pub(super) fn of(
         filling_from: filling_from(observed, members, step),
         leader_moved_for: moved_for,
         leader_moving_from: moving_from,
-        db_size: members::largest_database(members, before.db_size.as_deref()).filter(|_| !refused),
+        db_size: members::largest_database(members, before.db_size.as_deref()).filter(|_| !another),
         member_statuses: statuses,
         storage: Some(EtcdStorageStatus { durable: desired.durable }),
         selector: Some(selector_text(&objects::selector(cluster))),
@@ -101,8 +101,12 @@ fn restored_from(cluster: &EtcdCluster) -> Option<String> {
 /// The cluster id that a member reports, which is latched. The member must be in the list of its cluster, because another pod may
 /// have got the address. Without quorum there may never be a list again, so a member that has not bootstrapped a cluster needs
 /// none.
-fn reported_cluster_id(observed: &Observed, members: &MemberSet<'_>) -> Option<String> {
-    if takeover::refusal(observed, members).is_some() {
+///
+/// The cluster that is taken over becomes this one once nothing is in the way of that, or once a member of this one belongs to it.
+fn reported_cluster_id(observed: &Observed, members: &MemberSet<'_>, step: &EtcdStep) -> Option<String> {
+    let own = members.listed().any(|member| !member.earlier && member.endpoint.is_some());
+    let begins = matches!(step, EtcdStep::Wait(Wait { reason, .. }) if *reason == EtcdClusterReason::TakingOver);
+    if observed.cluster.spec.takeover.is_some() && !own && !begins {
         return None;
     }
     let counts =

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::member_set::{self, MemberSet, MemberView, are_unknown, is_earlier};
 use super::version::Version;
-use super::{Authentication, Etcd, Explanation, Observed, ObservedTakeover, names, tls};
+use super::{Authentication, Etcd, Explanation, Observed, ObservedTakeover, issued_tls, names, tls};
 use crate::EtcdCluster;
 
 /// Why a cluster with authentication is not taken over.
@@ -27,10 +27,12 @@ pub fn endpoints(cluster: &EtcdCluster) -> &[String] {
     cluster.spec.takeover.as_ref().filter(|_| asks).map_or(&[], |takeover| &takeover.endpoints)
 }
 
-/// Whether the status has earlier members.
+/// Whether the status has earlier members, whatever the spec says by now, or was lost, and may have had some.
 #[must_use]
 pub fn is_under_way(cluster: &EtcdCluster) -> bool {
-    cluster.spec.takeover.is_some() && !cluster.status.earlier_members.is_empty()
+    let status = &cluster.status;
+    let begun = status.cluster_id.is_some() && cluster.spec.takeover.is_some();
+    !status.earlier_members.is_empty() || begun && are_unknown(cluster)
 }
 
 /// Whether a takeover is under way, or is to begin.
@@ -137,6 +139,12 @@ fn unsuitable(observed: &Observed, members: &MemberSet<'_>, member: &MemberView<
     if same > 1 {
         return Some(format!("{same} of its members are named {name}"));
     }
+    let unreachable = listed.peer_urls.iter().find(|url| names::is_local(url));
+    if let Some(url) = unreachable {
+        return Some(format!(
+            "its member {name} has the peer URL {url}, at which no other pod reaches it: etcdctl member update"
+        ));
+    }
     if !member.has_started() || member.is_learner() {
         let state = if member.is_learner() { "is a learner" } else { "has not started" };
         return Some(format!("its member {name} at {urls} {state}: promote or remove it first"));
@@ -148,6 +156,12 @@ fn unsuitable(observed: &Observed, members: &MemberSet<'_>, member: &MemberView<
             "set spec.TLS.static.member.peerSecret to a certificate of the same authority"
         };
         return Some(format!("its members reach each other at URLs like {url}: {what}"));
+    }
+    let issued = issued_tls::policy(cluster).is_some_and(|issued| issued.members);
+    if issued && has_peer_tls(cluster) {
+        let what =
+            "which trust no certificate that the operator issues: set spec.TLS.static in place of spec.TLS.issued";
+        return Some(format!("its members reach each other with TLS, {what}"));
     }
     if !member.is_healthy() {
         let known = members.listed().filter(|other| other.endpoint.is_some()).count();
@@ -162,8 +176,10 @@ fn unsuitable(observed: &Observed, members: &MemberSet<'_>, member: &MemberView<
 }
 
 /// The endpoints that do not answer, and why, at the end of a message.
-fn failures(known: &ObservedTakeover) -> String {
-    known.unanswered.iter().map(|(url, why)| format!("; {url} {why}")).collect()
+#[must_use]
+pub fn failures(known: &ObservedTakeover) -> String {
+    let unusable = known.unusable.iter().map(|why| format!("; {why}"));
+    unusable.chain(known.unanswered.iter().map(|(url, why)| format!("; {url} {why}"))).collect()
 }
 
 fn has_peer_tls(cluster: &EtcdCluster) -> bool {

@@ -12,7 +12,7 @@ use super::member_set::{MemberSet, MemberView};
 use super::membership::EtcdStep;
 use super::{
     EtcdAct, EtcdPlan, Observed, authentication, backups, desired, effective_tls, effects, hold, known_good,
-    list_of_one, membership, objects, options, quorum, requeue, retired, status, unlabeled,
+    list_of_one, membership, objects, options, quorum, requeue, retired, status, takeover, unlabeled,
 };
 use crate::EtcdCluster;
 
@@ -52,7 +52,10 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> EtcdPlan {
     }
     let (events, mut done) = (status::events(cluster, &status), status::step_events(&step));
     done.extend(excess.map(|claim| retired::deleted(claim, desired.size)));
-    Plan { effects, independent, events_after_status: events, events_after_effects: done, status: Some(status), next }
+    // Which members are earlier ones is only known from a list, if the status was lost. One without them would lose them for good.
+    let forgets = takeover::is_under_way(cluster) && cluster.status.earlier_members.is_empty() && !members.list_known;
+    let status = Some(status).filter(|_| !forgets);
+    Plan { effects, independent, events_after_status: events, events_after_effects: done, status, next }
 }
 
 /// The step, its effects, and the independent ones.

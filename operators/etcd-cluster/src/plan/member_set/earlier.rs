@@ -7,8 +7,9 @@ use crate::plan::{ListedMember, names};
 /// Whether a listed member is an earlier one: not one that somebody has added since.
 pub(in crate::plan) fn is_earlier(cluster: &EtcdCluster, listed: &ListedMember) -> bool {
     let name = name(listed);
-    let recorded = are_unknown(cluster) || cluster.status.earlier_members.contains(&name);
-    cluster.spec.takeover.is_some() && recorded && !names::is_own(cluster, &name, &listed.peer_urls)
+    let recorded = cluster.status.earlier_members.contains(&name);
+    let begins = cluster.spec.takeover.is_some() && are_unknown(cluster);
+    (recorded || begins) && !names::is_own(cluster, &name, &listed.peer_urls)
 }
 
 /// Whether the status does not say which members are earlier ones: before the takeover begins, and after the status was lost.

@@ -62,7 +62,7 @@ pub(super) fn step(
     let mut waiting = None;
     for member in members.listed() {
         if member.earlier {
-            waiting = waiting.or_else(|| takeover::wait_for(observed, member));
+            waiting = waiting.or_else(|| takeover::wait_for(observed, members, desired, member));
             continue;
         }
         let step = lost_node::step(observed, members, member, now)

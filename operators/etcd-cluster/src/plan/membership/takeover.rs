@@ -21,16 +21,31 @@ pub(super) fn begin(observed: &Observed, members: &MemberSet<'_>) -> EtcdStep {
     }
 }
 
-/// What an earlier member is waited for, unless it is to leave: it has no pod here that could be repaired.
-pub(super) fn wait_for(observed: &Observed, member: &MemberView<'_>) -> Option<EtcdStep> {
-    let leaves = wants_removal(observed);
-    (!member.is_healthy() && !leaves).then(|| {
+/// What an earlier member is waited for, unless it is the next to leave: it has no pod here that could be repaired, and etcd adds no
+/// member while one does not answer.
+pub(super) fn wait_for(
+    observed: &Observed,
+    members: &MemberSet<'_>,
+    desired: &Desired,
+    member: &MemberView<'_>,
+) -> Option<EtcdStep> {
+    let own = members.voters().filter(|member| !member.earlier).count();
+    if member.is_healthy() || wants_removal(observed) && own >= desired.size - members.earlier().count() {
+        return None;
+    }
+    let name = &member.name;
+    if observed.cluster.spec.takeover.is_none() {
         let message = format!(
-            "the earlier member {} does not answer at spec.takeover.endpoints; start it, or remove it with etcdctl member remove",
-            member.name
+            "spec.takeover was removed while the earlier member {name} belonged to the cluster: remove it with etcdctl member remove"
         );
-        EtcdStep::poll(EtcdClusterReason::MemberUnhealthy, message)
-    })
+        return Some(EtcdStep::stuck(EtcdClusterReason::ForeignMember, message));
+    }
+    let why = takeover::failures(&observed.takeover);
+    let message = format!(
+        "the earlier member {name} does not answer at spec.takeover.endpoints: start it, or remove it with etcdctl member remove, unless \
+         only the manager does not reach it{why}"
+    );
+    Some(EtcdStep::poll(EtcdClusterReason::MemberUnhealthy, message))
 }
 
 fn wants_removal(observed: &Observed) -> bool {
@@ -47,17 +62,19 @@ pub(super) fn step(observed: &Observed, members: &MemberSet<'_>) -> Option<EtcdS
     if let Some(member) = members.voters().find(|member| !(member.earlier || member.is_healthy() && member.ready)) {
         return Some(EtcdStep::poll(EtcdClusterReason::TakingOver, waiting_message(member)));
     }
-    Some(remove(members, |member| member.earlier, |member| !member.earlier))
+    Some(remove(observed, members, |member| member.earlier, |member| !member.earlier))
 }
 
 /// Removes one of the members that leave: first one that does not answer, and the leader last.
 pub(in crate::plan) fn remove(
+    observed: &Observed,
     members: &MemberSet<'_>,
     leaves: impl Fn(&MemberView<'_>) -> bool,
     stays: impl Fn(&MemberView<'_>) -> bool,
 ) -> EtcdStep {
     let Some(leader) = members.leader() else {
-        return EtcdStep::poll(EtcdClusterReason::NoLeader, "waiting for the members to elect a leader");
+        let why = takeover::failures(&observed.takeover);
+        return EtcdStep::poll(EtcdClusterReason::NoLeader, format!("waiting for the leader to answer{why}"));
     };
     if leaves(leader)
         && let Some(target) = transfer_target(members, leader, |member| stays(member) && member.is_healthy())

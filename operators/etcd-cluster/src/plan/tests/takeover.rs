@@ -194,6 +194,55 @@ fn without_quorum_only_this_clusters_own_members_are_restarted() {
     assert_eq!(step(&seen), EtcdStep::Start { name: NAMES[0].into(), state: InitialState::Restart });
 }
 
+/// etcd adds no member while one does not answer, and removes none that would cost quorum.
+#[test]
+fn a_silent_earlier_member_is_named_while_others_join() {
+    for (own, earlier) in [(1, "Remove"), (3, "Keep")] {
+        let mut seen = under_way(own, earlier);
+        seen.etcd.endpoints.remove("etcd-2");
+        seen.takeover.addresses.remove("etcd-2");
+        seen.takeover.unanswered = vec![(url("etcd-2").into(), "refuses connections".to_owned())];
+        let EtcdStep::Wait(wait) = step(&seen) else { panic!("{:?}", step(&seen)) };
+        assert!(wait.message.contains("the earlier member etcd-2 does not answer"), "{}", wait.message);
+        assert!(wait.message.ends_with("http://etcd-2.etcd.n.svc:2379 refuses connections"), "{}", wait.message);
+    }
+}
+
+/// A learner that receives a snapshot is overdue otherwise, and replaced.
+#[test]
+fn an_earlier_leader_is_asked_whether_it_sends_a_snapshot() {
+    let mut seen = under_way(1, "Keep");
+    seen.etcd.members.as_mut().unwrap()[0].learner = true;
+    let before = after(&seen, 60).status.unwrap();
+    seen.cluster = observed(&spec("Keep"), &before).cluster;
+    let late = Timestamp::from_second(60 + 11 * 60).unwrap();
+    assert_eq!(leader_of_overdue_member(&seen, late).as_deref(), Some("etcd-0.etcd.n.svc:2379"));
+}
+
+#[test]
+fn an_alarm_is_not_disarmed_for_databases_of_others() {
+    let mut seen = under_way(3, "Keep");
+    seen.etcd.alarms = vec![(11, Alarm::NoSpace)];
+    assert_eq!(step(&seen), EtcdStep::Rest);
+}
+
+/// Without a list, the status that is written would forget the earlier members for good.
+#[test]
+fn a_lost_status_is_written_once_the_earlier_members_are_known() {
+    let mut seen = under_way(3, "Keep");
+    let status = EtcdClusterStatus { cluster_id: Some("1".into()), ..decided() };
+    seen.cluster = observed(&spec("Keep"), &status).cluster;
+    let (members, endpoints) = (seen.etcd.members.clone(), seen.etcd.endpoints.clone());
+    seen.etcd = Etcd { members: Err("no leader".to_owned()), ..Etcd::default() };
+    assert!(after(&seen, 60).status.is_none());
+    assert!(
+        crate::plan::takeover::is_under_way(&seen.cluster),
+        "no recovery, no restore, no deletion before they have left"
+    );
+    seen.etcd = Etcd { members, endpoints, ..Etcd::default() };
+    assert_eq!(after(&seen, 60).status.unwrap().earlier_members, EARLIER);
+}
+
 /// All its pods would be deleted, and the earlier members have no quorum without them.
 #[test]
 fn a_restore_in_place_waits() {
@@ -244,6 +293,54 @@ fn a_deleted_cluster_leaves_the_one_that_it_has_joined() {
     );
 
     assert_eq!(removes(&deleted(under_way(0, "Keep"))), None, "none has joined");
+}
+
+/// Otherwise garbage collection would delete its pods at once.
+#[test]
+fn a_cluster_without_volumes_leaves_as_well() {
+    let status = EtcdClusterStatus { storage: Some(EtcdStorageStatus { durable: false }), ..decided() };
+    let mut seen = joined(0, "Keep", &status);
+    let mut cluster = EtcdCluster::clone(&seen.cluster);
+    cluster.meta.finalizers = Vec::new().into();
+    seen.cluster = Arc::new(cluster);
+    let [Effect::Apply(apply)] = &after(&seen, 60).effects[..] else { panic!("the finalizer is not the first") };
+    assert!(apply.body.to_string().contains(ETCD_VOLUMES), "{}", apply.body);
+}
+
+/// It would need members again.
+#[test]
+fn no_last_backup_is_taken_of_a_cluster_that_was_left() {
+    let mut seen = under_way(0, "Keep");
+    let mut cluster = EtcdCluster::clone(&seen.cluster);
+    cluster.spec.on_delete = serde_json::from_value(json!({ "backup": "b" })).unwrap();
+    seen.cluster = Arc::new(cluster);
+    let plan = deleted(seen);
+    let starts = plan.effects.iter().any(|effect| matches!(effect, Effect::Create(_) | Effect::Act(_)));
+    let terminating = plan.status.as_ref().and_then(|status| status.contract.condition("Terminating"));
+    assert!(!starts && terminating.is_none_or(|of| of.reason != EtcdClusterReason::TakingLastBackup), "{plan:?}");
+}
+
+#[test]
+fn a_removed_takeover_forgets_no_earlier_member() {
+    let mut seen = under_way(3, "Remove");
+    let mut cluster = EtcdCluster::clone(&seen.cluster);
+    cluster.spec.takeover = None;
+    seen.cluster = Arc::new(cluster);
+    seen.takeover.addresses.clear();
+    seen.etcd.endpoints.retain(|name, _| !EARLIER.contains(&&**name));
+    let plan = after(&seen, 60);
+    let status = plan.status.unwrap();
+    assert_eq!(status.earlier_members, EARLIER);
+    assert!(plan.events_after_status.iter().all(|event| event.reason != EtcdClusterEvent::TakenOver));
+    assert_eq!(reason(&status, "Stalled"), (ConditionStatus::True, "ForeignMember".to_owned()));
+}
+
+#[test]
+fn nothing_begins_that_is_refused_for_another_reason() {
+    let mut seen = waiting();
+    seen.foreign_pods = Some(vec![ForeignPod { name: "c-0001".into(), terminating: false }]);
+    let status = after(&seen, 60).status.unwrap();
+    assert_eq!((status.cluster_id.as_deref(), reason(&status, "Ready").1), (None, "ForeignPods".to_owned()));
 }
 
 #[test]

@@ -40,6 +40,9 @@ fn what_cannot_be_taken_over_is_left_alone() {
     let https = |member: &mut ListedMember| member.peer_urls = vec!["https://etcd-2.etcd.n.svc:2380".to_owned()];
     assert!(of_members(&https).contains("set spec.TLS.static.member.peerSecret"));
 
+    let local = |member: &mut ListedMember| member.peer_urls = vec!["http://localhost:2380".to_owned()];
+    assert!(of_members(&local).contains("at which no other pod reaches it"));
+
     let mut other = waiting();
     for endpoint in other.etcd.endpoints.values_mut().flatten() {
         endpoint.version = "3.5.21".to_owned();
