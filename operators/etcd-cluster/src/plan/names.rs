@@ -1,7 +1,5 @@
 //! Pure: names and addresses of members and of trial pods.
 
-use std::net::IpAddr;
-
 use super::tls;
 use crate::EtcdCluster;
 
@@ -75,8 +73,7 @@ pub fn is_own(cluster: &EtcdCluster, name: &str, peer_urls: &[String]) -> bool {
 pub fn is_local(peer_url: &str) -> bool {
     let authority = peer_url.split_once("://").map_or(peer_url, |(_, authority)| authority);
     let host = authority.rsplit_once(':').map_or(authority, |(host, _)| host).trim_matches(['[', ']']);
-    let address = host.parse::<IpAddr>();
-    host == "localhost" || address.is_ok_and(|address| address.is_loopback() || address.is_unspecified())
+    matches!(host, "localhost" | "0.0.0.0" | "::" | "::1") || host.starts_with("127.")
 }
 
 /// The pod in the cluster's namespace that a peer URL names, if it does: `pod.service` or `pod.service.namespace`.

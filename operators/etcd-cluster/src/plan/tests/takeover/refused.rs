@@ -113,3 +113,13 @@ fn peer_urls_name_pods_of_the_namespace() {
         assert_eq!(pod(other), None, "{other}");
     }
 }
+
+#[test]
+fn peer_urls_of_the_host_itself_are_recognized() {
+    for local in ["http://localhost:2380", "http://127.0.0.1:2380", "https://[::1]:2380", "http://0.0.0.0:2380"] {
+        assert!(names::is_local(local), "{local}");
+    }
+    for other in ["http://etcd-0.etcd:2380", "http://10.0.0.1:2380", "https://[fd00::1]:2380"] {
+        assert!(!names::is_local(other), "{other}");
+    }
+}
