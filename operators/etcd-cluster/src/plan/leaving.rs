@@ -34,7 +34,7 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Option<(EtcdPlan, Etc
         let plan = upkeep::plan(observed, now);
         return joined.then_some((plan, EtcdClusterReason::DeletionBlocked, message));
     }
-    let own = members.listed().filter(|member| !member.earlier).count();
+    let own = members.own().count();
     let earlier: Vec<&str> = members.earlier().map(|member| member.name.as_str()).collect();
     if own == 0 || earlier.is_empty() {
         return None;

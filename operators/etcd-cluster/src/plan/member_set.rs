@@ -90,6 +90,16 @@ impl<'a> MemberSet<'a> {
         self.listed().filter(|member| member.earlier)
     }
 
+    /// The listed members that are not those of a cluster that is taken over.
+    pub fn own(&self) -> impl Iterator<Item = &MemberView<'a>> {
+        self.listed().filter(|member| !member.earlier)
+    }
+
+    /// Those of them that vote.
+    pub fn own_voters(&self) -> impl Iterator<Item = &MemberView<'a>> {
+        self.own().filter(|member| !member.is_learner())
+    }
+
     /// Where the members of a cluster that is taken over reach each other.
     #[must_use]
     pub fn earlier_peer_urls(&self) -> Vec<String> {

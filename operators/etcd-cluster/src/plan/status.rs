@@ -44,7 +44,7 @@ pub(super) fn of(
         statuses.retain(|status| members.get(&status.name).is_none_or(|member| member.listed.is_none()));
     }
     let state = conditions::ClusterState::of(observed, members, desired, step, now);
-    let ready = members.voters().filter(|member| !member.earlier && members::serves(member)).count();
+    let ready = members.own_voters().filter(|member| members::serves(member)).count();
     let settled = state.summary == Summary::Ready && !cluster.spec.paused && !state.hibernating;
     let current = if settled { Some(desired.version.to_string()) } else { before.current_version.clone() };
     let latched = cluster_id.is_some();
@@ -104,7 +104,7 @@ fn restored_from(cluster: &EtcdCluster) -> Option<String> {
 ///
 /// The cluster that is taken over becomes this one once nothing is in the way of that, or once a member of this one belongs to it.
 fn reported_cluster_id(observed: &Observed, members: &MemberSet<'_>, step: &EtcdStep) -> Option<String> {
-    let own = members.listed().any(|member| !member.earlier && member.endpoint.is_some());
+    let own = members.own().any(|member| member.endpoint.is_some());
     let begins = matches!(step, EtcdStep::Wait(Wait { reason, .. }) if *reason == EtcdClusterReason::TakingOver);
     if observed.cluster.spec.takeover.is_some() && !own && !begins {
         return None;
@@ -151,11 +151,7 @@ fn phase(state: &conditions::ClusterState, latched: bool) -> EtcdClusterPhase {
 
 /// The number of members that etcd lists, without those of a cluster that is taken over; without quorum, the last known one.
 fn size(before: &EtcdClusterStatus, members: &MemberSet<'_>) -> i32 {
-    if members.list_known {
-        i32::try_from(members.listed().filter(|member| !member.earlier).count()).unwrap_or(i32::MAX)
-    } else {
-        before.size
-    }
+    if members.list_known { i32::try_from(members.own().count()).unwrap_or(i32::MAX) } else { before.size }
 }
 
 /// Whether Ready is the same as after the previous reconcile. Its message names the member of a step.

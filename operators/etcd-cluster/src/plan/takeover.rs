@@ -85,7 +85,7 @@ pub fn refusal(observed: &Observed, members: &MemberSet<'_>) -> Option<Explanati
     let cluster = &*observed.cluster;
     cluster.spec.takeover.as_ref().filter(|_| cluster.status.cluster_id.is_none())?;
     // Its own members have joined, and the status was lost.
-    if members.listed().any(|member| !member.earlier && member.endpoint.is_some()) {
+    if members.own().any(|member| member.endpoint.is_some()) {
         return None;
     }
     let why = unanswered(observed)

@@ -119,7 +119,7 @@ fn independent(observed: &Observed, members: &MemberSet<'_>, desired: &Desired, 
         applies.extend(select_own(&observed.clients, cluster, members, |own_only| objects::clients(cluster, own_only)));
     }
     // The members of a cluster that is taken over have their own, or none.
-    let voters = members.voters().filter(|member| !member.earlier).count().max(desired.size);
+    let voters = members.own_voters().count().max(desired.size);
     let budget = |own_only| objects::budget(cluster, voters, own_only);
     applies.extend(select_own(&observed.budget, cluster, members, budget));
     let claims = members.all.iter().filter(|member| desired.durable && member.pod_details().is_some());

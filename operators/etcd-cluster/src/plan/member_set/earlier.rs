@@ -4,7 +4,7 @@ use super::ids::name;
 use crate::EtcdCluster;
 use crate::plan::{ListedMember, names};
 
-/// Whether a listed member is an earlier one: not one that somebody has added since.
+/// Whether a listed member is an earlier one: not one that another client has added since.
 pub(in crate::plan) fn is_earlier(cluster: &EtcdCluster, listed: &ListedMember) -> bool {
     let name = name(listed);
     let recorded = cluster.status.earlier_members.contains(&name);

@@ -29,7 +29,7 @@ pub(super) fn wait_for(
     desired: &Desired,
     member: &MemberView<'_>,
 ) -> Option<EtcdStep> {
-    let own = members.voters().filter(|member| !member.earlier).count();
+    let own = members.own_voters().count();
     if member.is_healthy() || wants_removal(observed) && own >= desired.size - members.earlier().count() {
         return None;
     }
@@ -59,7 +59,7 @@ pub(super) fn step(observed: &Observed, members: &MemberSet<'_>) -> Option<EtcdS
     if !wants_removal(observed) {
         return Some(EtcdStep::Rest);
     }
-    if let Some(member) = members.voters().find(|member| !(member.earlier || member.is_healthy() && member.ready)) {
+    if let Some(member) = members.own_voters().find(|member| !(member.is_healthy() && member.ready)) {
         return Some(EtcdStep::poll(EtcdClusterReason::TakingOver, waiting_message(member)));
     }
     Some(remove(observed, members, |member| member.earlier, |member| !member.earlier))

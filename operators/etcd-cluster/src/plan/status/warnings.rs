@@ -98,7 +98,7 @@ fn unused_copies(observed: &Observed) -> impl Iterator<Item = &Pvc> {
 fn earlier_members(observed: &Observed, members: &MemberSet<'_>) -> Option<Explanation> {
     let takeover = observed.cluster.spec.takeover.as_ref()?;
     let names: Vec<&str> = members.earlier().map(|member| member.name.as_str()).collect();
-    let own = members.voters().filter(|member| !member.earlier).count();
+    let own = members.own_voters().count();
     let joined = usize::try_from(observed.cluster.spec.size).is_ok_and(|size| own >= size);
     let stay = joined && !names.is_empty() && takeover.earlier_members == EarlierMembers::Keep;
     stay.then(|| {

@@ -172,7 +172,7 @@ fn earlier_members_leave_one_at_a_time_and_the_leader_last() {
 }
 
 #[test]
-fn a_member_that_somebody_adds_later_is_no_earlier_one() {
+fn a_member_that_another_client_adds_later_is_no_earlier_one() {
     let mut seen = under_way(3, "Remove");
     seen.etcd.members.as_mut().unwrap()[3].name = "etcd-9".to_owned();
     let EtcdStep::Stuck(reason, why) = step(&seen) else { panic!("{:?}", step(&seen)) };

@@ -77,11 +77,8 @@ impl ClusterState {
     ) -> Self {
         let cluster = &*observed.cluster;
         let bootstrapped = cluster.status.cluster_id.is_some();
-        let size = if members.list_known {
-            members.listed().filter(|member| !member.earlier).count()
-        } else {
-            usize::try_from(cluster.status.size).unwrap_or(0)
-        };
+        let size =
+            if members.list_known { members.own().count() } else { usize::try_from(cluster.status.size).unwrap_or(0) };
         let fails = |member: &&MemberView<'_>| {
             !member.is_learner() && !member.is_healthy() && !defragmentation::is_running(observed, &member.name)
         };
@@ -155,7 +152,7 @@ fn has_quorum(observed: &Observed) -> Result<(), String> {
 /// unknown.
 fn is_scaling(observed: &Observed, members: &MemberSet<'_>, desired: &Desired, size: usize) -> Option<bool> {
     let bootstrapped = observed.cluster.status.cluster_id.is_some();
-    let own_voters = members.voters().filter(|member| !member.earlier).count();
+    let own_voters = members.own_voters().count();
     let known = !bootstrapped || members.list_known || size > 0;
     let differs = size != desired.size || members.list_known && own_voters != desired.size;
     known.then_some(bootstrapped && differs)

@@ -55,7 +55,7 @@ fn summarize_members(
     lost: bool,
     resuming: bool,
 ) -> (Summary, Reason, String) {
-    let ready = members.voters().filter(|member| !member.earlier && serves(member)).count();
+    let ready = members.own_voters().filter(|member| serves(member)).count();
     let mut count = format!("{ready} of {} members are ready", desired.size);
     let earlier: Vec<&str> = members.earlier().map(|member| member.name.as_str()).collect();
     if !earlier.is_empty() && observed.cluster.status.cluster_id.is_some() {
